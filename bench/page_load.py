@@ -81,7 +81,7 @@ class Poster:
         x, y = self._places[which].T
         text = io.BytesIO()
         pc.write_csv(pa.table({"id": names, "t": times, "x": x, "y": y}), text)
-        address = f"{self._served.url}/streams/vehicles/fixes"
+        address = f"{self._served.url}/v1/streams/vehicles/fixes"
         headers = {"content-type": "text/csv"}
         client.post(
             address, content=text.getvalue(), headers=headers
@@ -146,8 +146,8 @@ class Gauge:
         return int(self._session.send("Runtime.getHeapUsage")["usedSize"])
 
     def _lags(self) -> dict[str, float]:
-        (told,) = self._served.get("/page-state")["streams"]
-        (status,) = self._served.get("/status")["streams"]
+        (told,) = self._served.get("/page/state")["streams"]
+        (status,) = self._served.get("/v1/status")["streams"]
         newest_ms, mapped_ms = self._page.evaluate(NEWEST_MS)
         now_s = time.time_ns() / 1e9
         return {
@@ -173,7 +173,7 @@ def _register(served: Served, count: int) -> None:
     for number, (x, y) in enumerate(corners.tolist()):
         box = f"({x:.5f}, {y:.5f}, {x + 0.01:.5f}, {y + 0.01:.5f})"
         text = f"SELECT * FROM vehicles INSIDE {box}"  # noqa: S608 - numbers of ours
-        address = f"{served.url}/queries/q{number}"
+        address = f"{served.url}/v1/queries/q{number}"
         httpx.put(address, content=text, timeout=120).raise_for_status()
 
 

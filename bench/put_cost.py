@@ -110,7 +110,7 @@ def ways(
 
     def text(number: int) -> None:
         lines = "".join(json.dumps(one) + "\n" for one in fixes_of(number, count))
-        path = f"/streams/text_{kind}/fixes"
+        path = f"/v1/streams/text_{kind}/fixes"
         told = http.post(path, content=lines, headers=NDJSON)
         require(told.json()["records"], count)
 

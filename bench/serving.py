@@ -99,9 +99,9 @@ async def register(clients: int) -> None:
     ]
     streams = await connected()
     body = "\n".join(statements).encode()
-    status = await request(streams, "POST", "/queries", body)
+    status = await request(streams, "POST", "/v1/queries", body)
     if status != 201:
-        sys.exit(f"POST /queries answers {status}")
+        sys.exit(f"POST /v1/queries answers {status}")
 
 
 async def post(
@@ -126,7 +126,7 @@ async def post(
             run.tries += 1
             with contextlib.suppress(OSError, EOFError):
                 named = {"Content-Type": "application/x-ndjson", "Idempotency-Key": key}
-                path = "/streams/ships/fixes"
+                path = "/v1/streams/ships/fixes"
                 if await request(streams, "POST", path, body, **named) == 202:
                     break
             streams = await connected()
@@ -137,7 +137,9 @@ async def events(query: int, last: str) -> AsyncIterator[str]:
     reader, writer = await connected()
     behind = f"Last-Event-ID: {last}\r\n" if last else ""
     since = "" if last else "?since=0"
-    head = f"GET /changes/q{query}{since} HTTP/1.1\r\nHost: localhost\r\n{behind}\r\n"
+    head = (
+        f"GET /v1/changes/q{query}{since} HTTP/1.1\r\nHost: localhost\r\n{behind}\r\n"
+    )
     writer.write(head.encode())
     try:
         while line := await reader.readline():

@@ -86,16 +86,16 @@ class HttpClient:
             own = name or passing_name()
             done = self._json(
                 "PUT",
-                f"/queries/{quote(own, safe='')}",
+                f"/v1/queries/{quote(own, safe='')}",
                 content=what.encode(),
                 headers={"If-None-Match": "*", "Content-Type": "text/plain"},
             )
         else:
-            done = self._json("POST", "/queries", json={"text": _text(what, name)})
+            done = self._json("POST", "/v1/queries", json={"text": _text(what, name)})
         if len(done["queries"]) != 1:
             raise QueryError("expected one statement that registers a query")
         (row,) = done["queries"]
-        shown = self._json("GET", f"/queries/{quote(row['name'], safe='')}")
+        shown = self._json("GET", f"/v1/queries/{quote(row['name'], safe='')}")
         subscription = HttpSubscription(self._http, shown, row)
         self._open.append(subscription)
         return subscription
@@ -103,7 +103,7 @@ class HttpClient:
     def cancel(self, query: "QueryId | Subscription | HttpSubscription") -> None:
         """See `interface.Client`."""
         name, version = query if isinstance(query, QueryId) else query.id
-        path = f"/queries/{quote(name, safe='')}"
+        path = f"/v1/queries/{quote(name, safe='')}"
         shown = self._json("GET", path)
         if shown["version"] != version:
             raise QueryError(
@@ -117,7 +117,7 @@ class HttpClient:
 
     def answer(self, query: str, at: datetime | None = None) -> Result:
         """See `interface.Client`."""
-        return self._rows("GET", f"/answers/{quote(query, safe='')}", _at(at))
+        return self._rows("GET", f"/v1/answers/{quote(query, safe='')}", _at(at))
 
     def objects(
         self,
@@ -136,7 +136,7 @@ class HttpClient:
             params["near"] = f"{nearest[1]},{nearest[2]},{nearest[0]}"
         if where is not None:
             params["where"] = where
-        return self._rows("GET", "/objects", params)
+        return self._rows("GET", "/v1/objects", params)
 
     def changes(
         self,
@@ -150,17 +150,17 @@ class HttpClient:
         """See `interface.Client`; one of query and stream must be said."""
         if query is None and stream is None:
             raise ConfigError("changes of a query, or of a stream", hint="stream=..")
-        path = f"/streams/{quote(stream or '', safe='')}/changes"
+        path = f"/v1/streams/{quote(stream or '', safe='')}/changes"
         if query is not None:
-            path = f"/changes/{quote(query, safe='')}"
-            self._json("GET", f"/queries/{quote(query, safe='')}")  # is there one
+            path = f"/v1/changes/{quote(query, safe='')}"
+            self._json("GET", f"/v1/queries/{quote(query, safe='')}")  # is there one
         events = HttpEvents(self._http, path, 0 if since is None else since)
         is_idle = self._is_idle if until_idle else _never
         return HttpChanges(events, seconds=seconds, is_idle=is_idle)
 
     def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
         """See `interface.Client`."""
-        path = f"/streams/{quote(stream, safe='')}/fixes"
+        path = f"/v1/streams/{quote(stream, safe='')}/fixes"
         params = {"live": "true" if live else "false"}
         records, accepted, position = 0, 0, 0
         reasons: Counter[str] = Counter()
@@ -187,7 +187,7 @@ class HttpClient:
     def sql(self, text: str) -> Result:
         """See `interface.Client`; at most a million rows."""
         params = {"limit": "1000000"}
-        return self._rows("POST", "/sql", params, json={"text": text})
+        return self._rows("POST", "/v1/sql", params, json={"text": text})
 
     def backtest(
         self, text: str, stream: str, *, days: int = 30, against: str | None = None
@@ -195,7 +195,7 @@ class HttpClient:
         """See `interface.Client`."""
         body = {"text": text, "stream": stream, "against": against, "arrow": True}
         params = {"days": str(days)}
-        done = self._json("POST", "/backtest", json=body, params=params)
+        done = self._json("POST", "/v1/backtest", json=body, params=params)
         parts = {name: _table(done[name]) for name in ("totals", "days", "examples")}
         return Backtest(
             stream=stream,
@@ -220,7 +220,7 @@ class HttpClient:
 
     def _is_idle(self) -> bool:
         """Whether engines have done all that the logs hold."""
-        streams = self._json("GET", "/status")["streams"]
+        streams = self._json("GET", "/v1/status")["streams"]
         return all(one["segments_done"] >= one["segments"] for one in streams)
 
     def _asked(self, method: str, path: str, **how: Any) -> "httpx.Response":
@@ -264,8 +264,8 @@ class HttpSubscription:
         self.stream: str = shown["stream"]
         self.plan = Plan.from_json(shown["plan"])
         self._client = client
-        self._path = f"/queries/{quote(self.id.name, safe='')}"
-        path = f"/changes/{quote(self.id.name, safe='')}"
+        self._path = f"/v1/queries/{quote(self.id.name, safe='')}"
+        path = f"/v1/changes/{quote(self.id.name, safe='')}"
         self._events = HttpEvents(client, path, max(row["position"] - 1, 0))
         self._is_closed = False
 

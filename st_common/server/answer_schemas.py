@@ -32,11 +32,9 @@ def _by_name(of: Schema) -> Schema:
 
 def _object(may: Mapping[str, Schema] | None = None, /, **must: Schema) -> Schema:
     """An object with these keys, and with those of `may` where there is something to say."""
-    return {
-        "type": "object",
-        "required": [*must],
-        "properties": {**must, **(may or {})},
-    }
+    properties = {**must, **(may or {})}
+    needed = {"required": [*must]} if must else {}  # OpenAPI 3.0 takes no empty list
+    return {"type": "object", **needed, "properties": properties}
 
 
 _ANY = _by_name(_ANYTHING)
@@ -188,6 +186,7 @@ _FEATURES = _object(
     {
         "numberMatched": _WHOLE,
         "numberReturned": _WHOLE,
+        "timeStamp": _TIME,
         "links": _LINKS,
         "group": _TEXT,
         "dimensions": _ANYTHING,
@@ -195,12 +194,16 @@ _FEATURES = _object(
     type=_TEXT,
     features=_list(_FEATURE),
 )
+_EXTENT = _object(
+    {
+        "spatial": _object(bbox=_list(_BOX), crs=_TEXT),
+        "temporal": _object(interval=_list(_list(_or_null(_TIME))), trs=_TEXT),
+    }
+)
 _COLLECTION = _object(
     {
-        "description": _TEXT,
-        "attribution": _or_null(_TEXT),
-        "extent": _ANYTHING,
-        "storageCrs": _TEXT,
+        "attribution": _TEXT,
+        "extent": _EXTENT,
     },
     id=_TEXT,
     title=_TEXT,
@@ -233,31 +236,31 @@ _PAGE_STATE = _object(
 
 ANSWERS: Mapping[tuple[str, str], Schema] = MappingProxyType(
     {
-        ("POST", "/streams/{stream}/fixes"): _POSTED,
-        ("GET", "/queries"): _object(queries=_list(_object(**_QUERY))),
-        ("POST", "/queries"): _DONE,
-        ("GET", "/queries/{query}"): _object(
+        ("POST", "/v1/streams/{stream}/fixes"): _POSTED,
+        ("GET", "/v1/queries"): _object(queries=_list(_object(**_QUERY))),
+        ("POST", "/v1/queries"): _DONE,
+        ("GET", "/v1/queries/{query}"): _object(
             **_QUERY,
             plan=_ANYTHING,
             canonical=_or_null(_TEXT),
             history=_list(_HISTORY),
         ),
-        ("PUT", "/queries/{query}"): _DONE,
-        ("DELETE", "/queries/{query}"): _DONE,
-        ("GET", "/answers/{query}"): _object(
+        ("PUT", "/v1/queries/{query}"): _DONE,
+        ("DELETE", "/v1/queries/{query}"): _DONE,
+        ("GET", "/v1/answers/{query}"): _object(
             _LATE, query=_TEXT, at=_or_null(_TIME), rows=_list(_MEMBER)
         ),
-        ("GET", "/objects"): _object(
+        ("GET", "/v1/objects"): _object(
             _LATE, stream=_TEXT, at=_or_null(_TIME), rows=_list(_PLACED)
         ),
-        ("GET", "/layers"): _object(layers=_list(_LAYER)),
-        ("GET", "/explain/{query}"): _EXPLAINED,
-        ("POST", "/explain"): _EXPLAINED,
-        ("GET", "/why/{query}"): _WHY,
-        ("POST", "/verify"): _VERIFIED_ALL,
-        ("POST", "/verify/{query}"): _VERIFIED_ALL,
-        ("POST", "/sql"): _object(more=_TRUTH, rows=_ROWS),
-        ("POST", "/backtest"): _object(
+        ("GET", "/v1/layers"): _object(layers=_list(_LAYER)),
+        ("GET", "/v1/explain/{query}"): _EXPLAINED,
+        ("POST", "/v1/explain"): _EXPLAINED,
+        ("GET", "/v1/why/{query}"): _WHY,
+        ("POST", "/v1/verify"): _VERIFIED_ALL,
+        ("POST", "/v1/verify/{query}"): _VERIFIED_ALL,
+        ("POST", "/v1/sql"): _object(more=_TRUTH, rows=_ROWS),
+        ("POST", "/v1/backtest"): _object(
             fixes=_WHOLE,
             since=_ANYTHING,
             until=_ANYTHING,
@@ -266,7 +269,7 @@ ANSWERS: Mapping[tuple[str, str], Schema] = MappingProxyType(
             days=_ANYTHING,
             examples=_ANYTHING,
         ),
-        ("GET", "/status"): _object(
+        ("GET", "/v1/status"): _object(
             streams=_list(_STREAM),
             broken_streams=_ANY,
             settings_error=_or_null(_TEXT),
@@ -281,23 +284,23 @@ ANSWERS: Mapping[tuple[str, str], Schema] = MappingProxyType(
                 )
             ),
         ),
-        ("GET", "/openapi.json"): _object(
+        ("GET", "/v1/openapi.json"): _object(
             {"components": _ANY, "security": _ROWS},
             openapi=_TEXT,
             info=_ANY,
             paths=_ANY,
         ),
-        ("GET", "/ogc"): _object({"description": _TEXT}, title=_TEXT, links=_LINKS),
-        ("GET", "/ogc/conformance"): _object(conformsTo=_TEXTS),
-        ("GET", "/ogc/collections"): _object(
+        ("GET", "/v1/ogc"): _object(title=_TEXT, description=_TEXT, links=_LINKS),
+        ("GET", "/v1/ogc/conformance"): _object(conformsTo=_TEXTS),
+        ("GET", "/v1/ogc/collections"): _object(
             collections=_list(_COLLECTION), links=_LINKS
         ),
-        ("GET", "/ogc/collections/{collection}"): _COLLECTION,
-        ("GET", "/ogc/collections/{collection}/items"): _FEATURES,
-        ("GET", "/ogc/collections/{collection}/items/{feature}"): _FEATURE,
-        ("GET", "/page-state"): _PAGE_STATE,
-        ("GET", "/shapes/{query}"): _FEATURES,
-        ("POST", "/ask"): _object(
+        ("GET", "/v1/ogc/collections/{collection}"): _COLLECTION,
+        ("GET", "/v1/ogc/collections/{collection}/items"): _FEATURES,
+        ("GET", "/v1/ogc/collections/{collection}/items/{feature}"): _FEATURE,
+        ("GET", "/page/state"): _PAGE_STATE,
+        ("GET", "/page/shapes/{query}"): _FEATURES,
+        ("POST", "/page/ask"): _object(
             stream=_TEXT,
             interval=_TRUTH,
             more=_TRUTH,
@@ -306,29 +309,29 @@ ANSWERS: Mapping[tuple[str, str], Schema] = MappingProxyType(
             last_fix_ts=_or_null(_TIME),
             rows=_ROWS,
         ),
-        ("POST", "/check"): _object(
+        ("POST", "/page/check"): _object(
             ok=_TRUTH,
             stream=_TEXT,
             kind=_TEXT,
             dwell_s=_or_null(_NUMBER),
             text=_TEXT,
         ),
-        ("POST", "/complete"): _object(
+        ("POST", "/page/complete"): _object(
             **{"from": _WHOLE}, options=_list(_object(text=_TEXT, about=_TEXT))
         ),
-        ("GET", "/ways/{stream}"): _object(
+        ("GET", "/page/ways/{stream}"): _object(
             **{"from": _or_null(_TIME), "to": _or_null(_TIME)},
             object=_TEXT,
             count=_WHOLE,
             fixes=_list(_list(_or_null(_NUMBER))),
         ),
-        ("GET", "/places/{stream}"): _object(
+        ("GET", "/page/places/{stream}"): _object(
             **{"from": _TIME, "to": _TIME},
             stream=_TEXT,
             count=_WHOLE,
             places=_list(_list(_NUMBER)),
         ),
-        ("GET", "/object/{stream}/{object}"): _object(
+        ("GET", "/page/object/{stream}/{object}"): _object(
             {"lon": _or_null(_NUMBER), "lat": _or_null(_NUMBER)},
             stream=_TEXT,
             object=_TEXT,
@@ -341,13 +344,13 @@ ANSWERS: Mapping[tuple[str, str], Schema] = MappingProxyType(
             answers=_ROWS,
             visits=_list(_VISIT),
         ),
-        ("GET", "/visits"): _object(stream=_TEXT, rows=_list(_VISIT)),
-        ("GET", "/regions/{stream}"): _FEATURES,
+        ("GET", "/page/visits"): _object(stream=_TEXT, rows=_list(_VISIT)),
+        ("GET", "/page/regions/{stream}"): _FEATURES,
     }
 )
 """The schema of each answer that is JSON."""
 
-_CREATED = {("POST", "/queries"), ("PUT", "/queries/{query}")}
+_CREATED = {("POST", "/v1/queries"), ("PUT", "/v1/queries/{query}")}
 
 
 def answers_of(method: str, path: str, gives: str) -> dict[str, Schema]:
@@ -356,6 +359,6 @@ def answers_of(method: str, path: str, gives: str) -> dict[str, Schema]:
     if schema is None:
         is_text = gives.startswith("text/")
         return {"200": _TEXT if is_text else {"type": "string", "format": "binary"}}
-    if path == "/streams/{stream}/fixes":
+    if path == "/v1/streams/{stream}/fixes":
         return {"202": schema, "422": _REFUSED}
     return {"200": schema, **({"201": schema} if (method, path) in _CREATED else {})}

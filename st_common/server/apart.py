@@ -342,7 +342,7 @@ async def _ended(worker: _Worker, bounds: Bounds) -> FairwayError:
     if worker.is_writing:
         return TransientError(
             "the registration was ended while it was written",
-            hint="GET /queries says what is registered",
+            hint="GET /v1/queries says what is registered",
         )
     if (code := await worker.result()) in _BY_OTHERS:
         return TransientError(

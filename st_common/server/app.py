@@ -32,6 +32,7 @@ from st_common.server.event_text import place_of_id
 from st_common.server.guard import Guard, Limits, TooLargeError
 from st_common.server.http_metrics import HttpMetrics
 from st_common.server.intake import ClosedError, Intakes
+from st_common.server.ogc import OPENAPI
 from st_common.server.openapi import description
 from st_common.server.page import files
 from st_common.server.place import Place
@@ -45,6 +46,10 @@ _THREADS: dict[Lane, int] = {
     "tiles": 1,
     "queries": 2,
 }
+_UNVERSIONED = {
+    one.path.split("/")[2] for one in ENDPOINTS if one.path.startswith("/v1/")
+}
+"""How addresses began before they had a version: whoever asks for one learns what it is called now."""
 _Answer = Callable[[Asked], Any]
 
 
@@ -176,15 +181,19 @@ class Server:
         """An address that there is not."""
         status = getattr(error, "status_code", 404)
         self.http.count("-", "unknown", status)
+        path = request.url.path
+        is_old = path.split("/")[1] in _UNVERSIONED
         told = {
-            "error": f"there is no {request.method} {request.url.path}",
-            "hint": "/openapi.json has all addresses",
+            "error": f"there is no {request.method} {path}",
+            "hint": f"it is /v1{path} now"
+            if is_old
+            else "/v1/openapi.json has all addresses",
         }
         return JSONResponse(told, status)
 
     async def describe(self, _asked: Asked) -> Response:
         """The API."""
-        return JSONResponse(description(self._version))
+        return JSONResponse(description(self._version), media_type=OPENAPI)
 
 
 def application(
@@ -204,12 +213,12 @@ def application(
     """
     server = Server(place, version=version)
     in_loop: dict[tuple[str, str], _Answer] = {
-        ("POST", "/streams/{stream}/fixes"): server.put_fixes,
-        ("GET", "/streams/{stream}/changes"): server.follow_stream,
-        ("GET", "/changes/{query}"): server.follow_query,
+        ("POST", "/v1/streams/{stream}/fixes"): server.put_fixes,
+        ("GET", "/v1/streams/{stream}/changes"): server.follow_stream,
+        ("GET", "/v1/changes/{query}"): server.follow_query,
         ("GET", "/metrics"): server.metrics,
-        ("GET", "/status"): server.status,
-        ("GET", "/openapi.json"): server.describe,
+        ("GET", "/v1/status"): server.status,
+        ("GET", "/v1/openapi.json"): server.describe,
     }
     routes = [
         Route(

@@ -110,16 +110,20 @@ def truth_of(value: str) -> bool:
     return value == "true"
 
 
-def numbers_of(count: int) -> Callable[[str], tuple[float, ...]]:
-    """Makes what reads so many numbers with commas between."""
+def numbers_of(*counts: int) -> Callable[[str], tuple[float, ...]]:
+    """Makes what reads finite numbers with commas between, as many as one of `counts`."""
+    wrong = f"must be {' or '.join(map(str, counts))} numbers with commas between"
 
     def read(value: str) -> tuple[float, ...]:
         parts = value.split(",")
-        if len(parts) != count:
-            raise ValueError(f"must be {count} numbers with commas between")
-        numbers = tuple(float(part) for part in parts)
+        if len(parts) not in counts:
+            raise ValueError(wrong)
+        try:
+            numbers = tuple(float(part) for part in parts)
+        except ValueError:
+            raise ValueError(wrong) from None
         if not all(math.isfinite(number) for number in numbers):
-            raise ValueError(f"must be {count} numbers with commas between")
+            raise ValueError(wrong)
         return numbers
 
     return read
@@ -143,13 +147,13 @@ class Param:
         name: its name.
         about: what it says, for people.
         read: makes its value of the text; raises ValueError with what it must be.
-        kind: of JSON schema.
+        schema: of its value, in OpenAPI 3.0.
     """
 
     name: str
     about: str
     read: Callable[[str], Any] = text_of
-    kind: str = "string"
+    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,15 +10,15 @@ from st_common.server.asked import Asked, Param, numbers_of, time_of, whole_of
 from st_common.server.settings import Kind
 
 AT = Param(name="at", about="a time, ISO 8601; else now", read=time_of)
-LIMIT = Param(name="limit", about="at most so many", read=whole_of, kind="integer")
+LIMIT = Param(
+    name="limit", about="at most so many", read=whole_of, schema={"type": "integer"}
+)
 BBOX = Param(
     name="bbox",
     about="west,south,east,north: only what is in this box",
     read=numbers_of(4),
 )
 STREAM = Param(name="stream", about="the stream")
-OFFSET = Param(name="offset", about="from which on", read=whole_of, kind="integer")
-DATETIME = Param(name="datetime", about="as of a time, ISO 8601", read=time_of)
 TEXT = ("text/plain", "application/json")
 
 Lane = Literal["", "live", "page", "tiles", "queries"]

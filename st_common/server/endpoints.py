@@ -1,24 +1,25 @@
-"""All endpoints: their addresses, what they take and give. The API's own description is made from this."""
+"""All endpoints: their addresses, what they take and give.
 
-from st_common.server import features, queries, reads
+What lies below `/v1`, and `/metrics`, is promised, and described in OpenAPI; what the page asks, below `/page`, is not.
+"""
+
+from st_common.server import ogc, queries, reads
 from st_common.server.asked import Param, numbers_of, truth_of, whole_of
 from st_common.server.bodies import MEDIA
 from st_common.server.endpoint import (
     AT,
     BBOX,
-    DATETIME,
     LIMIT,
-    OFFSET,
     STREAM,
     TEXT,
     Endpoint,
 )
 from st_common.server.page.endpoints import PAGE_ENDPOINTS
 
-ENDPOINTS: tuple[Endpoint, ...] = (
+PUBLIC: tuple[Endpoint, ...] = (
     Endpoint(
         method="POST",
-        path="/streams/{stream}/fixes",
+        path="/v1/streams/{stream}/fixes",
         about="Puts fixes into a stream; 202 once they are durable, with how many were accepted and rejected.",
         takes=MEDIA,
         params=(
@@ -26,13 +27,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 name="live",
                 about="false: they are of the past, and time does not go on after them",
                 read=truth_of,
-                kind="boolean",
+                schema={"type": "boolean"},
             ),
         ),
     ),
     Endpoint(
         method="GET",
-        path="/streams/{stream}/changes",
+        path="/v1/streams/{stream}/changes",
         about="The changes of all queries on a stream, as they happen.",
         params=(
             Param(name="since", about="from behind this position on", read=whole_of),
@@ -41,7 +42,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/changes/{query}",
+        path="/v1/changes/{query}",
         about="The changes of a query, as they happen; Last-Event-ID goes on behind a change.",
         params=(
             Param(name="since", about="from behind this position on", read=whole_of),
@@ -50,14 +51,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/queries",
+        path="/v1/queries",
         about="All queries that are registered.",
         run=queries.list_queries,
         params=(STREAM,),
     ),
     Endpoint(
         method="POST",
-        path="/queries",
+        path="/v1/queries",
         about="Carries out statements, all or none.",
         run=queries.post_queries,
         takes=TEXT,
@@ -65,13 +66,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/queries/{query}",
+        path="/v1/queries/{query}",
         about="One query: its text, its plan, its history.",
         run=queries.show_query,
     ),
     Endpoint(
         method="PUT",
-        path="/queries/{query}",
+        path="/v1/queries/{query}",
         about="Registers a SELECT under a name, or replaces the query of that name.",
         run=queries.put_query,
         takes=TEXT,
@@ -79,14 +80,14 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="DELETE",
-        path="/queries/{query}",
+        path="/v1/queries/{query}",
         about="Drops a query.",
         run=queries.delete_query,
         lane="queries",
     ),
     Endpoint(
         method="GET",
-        path="/answers/{query}",
+        path="/v1/answers/{query}",
         about="Who is in the answer of a query, now or at a time.",
         run=reads.answer,
         params=(AT,),
@@ -94,7 +95,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/objects",
+        path="/v1/objects",
         about="Where the objects of a stream are, or were at a time.",
         run=reads.objects,
         params=(
@@ -116,7 +117,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/layers",
+        path="/v1/layers",
         about="All layers, in figures, with what their loads left out.",
         run=reads.layers,
         params=(
@@ -124,13 +125,13 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 name="all_faults",
                 about="true: all features that were rejected or repaired are named, not ten of each",
                 read=truth_of,
-                kind="boolean",
+                schema={"type": "boolean"},
             ),
         ),
     ),
     Endpoint(
         method="GET",
-        path="/explain/{query}",
+        path="/v1/explain/{query}",
         about="How a query is carried out.",
         run=reads.explain,
         params=(
@@ -138,7 +139,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
                 name="analyze",
                 about="true: it runs over the archived fixes, and what goes through is counted",
                 read=truth_of,
-                kind="boolean",
+                schema={"type": "boolean"},
             ),
         ),
         apart="read",
@@ -146,7 +147,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path="/explain",
+        path="/v1/explain",
         about="How a SELECT would be carried out.",
         run=reads.explain,
         takes=TEXT,
@@ -154,7 +155,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/why/{query}",
+        path="/v1/why/{query}",
         about="The newest change of an object in an answer, explained.",
         run=reads.why,
         params=(
@@ -166,21 +167,21 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path="/verify",
+        path="/v1/verify",
         about="All answers, checked by brute force.",
         run=reads.verify,
         apart="check",
     ),
     Endpoint(
         method="POST",
-        path="/verify/{query}",
+        path="/v1/verify/{query}",
         about="One answer, checked by brute force.",
         run=reads.verify,
         apart="check",
     ),
     Endpoint(
         method="POST",
-        path="/sql",
+        path="/v1/sql",
         about="The rows of one SELECT over the tables; it can only read.",
         run=reads.sql,
         params=(LIMIT,),
@@ -189,18 +190,23 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path="/backtest",
+        path="/v1/backtest",
         about="What registrations would have told on days that are past.",
         run=reads.backtest,
         apart="check",
         params=(
-            Param(name="days", about="so many days", read=whole_of, kind="integer"),
+            Param(
+                name="days",
+                about="so many days",
+                read=whole_of,
+                schema={"type": "integer"},
+            ),
         ),
         takes=TEXT,
     ),
     Endpoint(
         method="GET",
-        path="/status",
+        path="/v1/status",
         about="Each stream: its state, how far it is, its sources.",
     ),
     Endpoint(
@@ -209,49 +215,56 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         about="Metrics, as Prometheus reads them.",
         gives="text/plain",
     ),
-    Endpoint(method="GET", path="/openapi.json", about="This description of the API."),
     Endpoint(
         method="GET",
-        path="/ogc",
+        path="/v1/openapi.json",
+        about="This description of the API.",
+        gives=ogc.OPENAPI,
+    ),
+    Endpoint(
+        method="GET",
+        path="/v1/ogc",
         about="OGC API Features: where to go from here.",
-        run=features.landing,
+        run=ogc.landing,
     ),
     Endpoint(
         method="GET",
-        path="/ogc/conformance",
+        path="/v1/ogc/conformance",
         about="Which parts of the standard are carried out.",
-        run=features.conformance,
+        run=ogc.conformance,
     ),
     Endpoint(
         method="GET",
-        path="/ogc/collections",
+        path="/v1/ogc/collections",
         about="All collections of features.",
-        run=features.collections,
+        run=ogc.collections,
     ),
     Endpoint(
         method="GET",
-        path="/ogc/collections/{collection}",
+        path="/v1/ogc/collections/{collection}",
         about="One collection.",
-        run=features.collection,
+        run=ogc.collection,
     ),
     Endpoint(
         method="GET",
-        path="/ogc/collections/{collection}/items",
+        path="/v1/ogc/collections/{collection}/items",
         about="Features of a collection.",
-        run=features.items,
+        run=ogc.items,
         apart="read",
-        params=(BBOX, DATETIME, LIMIT, OFFSET),
+        params=(ogc.BBOX, ogc.DATETIME, ogc.LIMIT, ogc.OFFSET),
         gives="application/geo+json",
     ),
     Endpoint(
         method="GET",
-        path="/ogc/collections/{collection}/items/{feature}",
+        path="/v1/ogc/collections/{collection}/items/{feature}",
         about="One feature.",
-        run=features.item,
+        run=ogc.item,
         apart="read",
-        params=(DATETIME,),
+        params=(ogc.DATETIME,),
         gives="application/geo+json",
     ),
-    *PAGE_ENDPOINTS,
 )
+"""Those that are promised."""
+
+ENDPOINTS = (*PUBLIC, *PAGE_ENDPOINTS)
 """All of them."""

@@ -1,11 +1,12 @@
 """The description of the API in OpenAPI 3.0, made from the endpoints."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from st_common.server.answer_schemas import ERROR, answers_of
 from st_common.server.endpoint import Endpoint
-from st_common.server.endpoints import ENDPOINTS
+from st_common.server.endpoints import PUBLIC
 
 _VARIES = re.compile(r"{(\w+)}")
 _ERROR = {
@@ -15,14 +16,15 @@ _ERROR = {
 _REFUSED = "nothing of it could be read, and nothing is stored"
 
 
-def description(version: str) -> dict[str, Any]:
+def description(version: str, endpoints: Iterable[Endpoint] = PUBLIC) -> dict[str, Any]:
     """The API as an OpenAPI document.
 
     Args:
         version: of the program.
+        endpoints: what it describes.
     """
     paths: dict[str, dict[str, Any]] = {}
-    for one in ENDPOINTS:
+    for one in endpoints:
         paths.setdefault(one.path, {})[one.method.lower()] = _operation(one)
     return {
         "openapi": "3.0.3",
@@ -45,8 +47,11 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         {
             "name": param.name,
             "in": "query",
+            "required": False,
             "description": param.about,
-            "schema": {"type": param.kind},
+            "style": "form",
+            "explode": False,
+            "schema": dict(param.schema),
         }
         for param in one.params
     ]

@@ -46,7 +46,7 @@ _MESSAGES = frozenset(("error", "warning", "why"))
 
 @cache
 def _other_paths() -> re.Pattern[str]:
-    """What begins like a path of this machine; addresses of the server, such as `/queries/q`, do not."""
+    """What begins like a path of this machine; addresses of the server, such as `/v1/queries/q`, do not."""
     folders = "|".join(re.escape(one.name) for one in Path("/").iterdir())
     return re.compile(
         rf"(?<![\w./:-])/(?:{folders})(?:/[^\s'\"`,;:()\[\]]*|(?![\w.-]))"

@@ -1,5 +1,7 @@
 """Answers with the places of their members, as the server sees them: by all that has come, not by what is archived."""
 
+from datetime import datetime
+
 import pyarrow as pa
 
 from st_common.server.asked import Asked
@@ -7,13 +9,13 @@ from st_common.server.page.lives import live_places
 from st_common.settings import StreamSettings
 
 
-def answer_with_places(asked: Asked, query: str, key: str) -> pa.Table:
+def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Table:
     """The rows of an answer with `x` and `y`, see `serving.member_places.placed_answer`.
 
     Args:
         asked: the request.
         query: the query's name.
-        key: the parameter that says the time of the answer; not given: now.
+        at: the time of the answer; None: now.
 
     Raises:
         QueryError: no query was ever registered by that name.
@@ -23,5 +25,5 @@ def answer_with_places(asked: Asked, query: str, key: str) -> pa.Table:
     def now(stream: StreamSettings) -> pa.Table:
         return live_places(asked, stream).current()
 
-    place, at = asked.place, asked.params.get(key)
+    place = asked.place
     return placed_answer(place.home, place.streams(), query, at, now=now)

@@ -61,7 +61,7 @@ def put_query(asked: Asked) -> Response:
     name, sent, home = asked.path["query"], asked.text(), asked.place.home
     if not is_select(sent):
         raise QueryError(
-            "the body must be a SELECT", hint="POST /queries takes all statements"
+            "the body must be a SELECT", hint="POST /v1/queries takes all statements"
         )
     # What is wrong stands at a place in what was sent, not in the statement that is made of it.
     fitted(home, asked.place.streams(), [select_of(sent, areas=HomeAreas(home))])

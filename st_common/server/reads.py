@@ -33,7 +33,7 @@ def answer(asked: Asked) -> Response:
     from st_common.query.lookup import find
 
     query, at = known_query(asked), asked.params.get("at")
-    rows = answer_with_places(asked, query, "at")
+    rows = answer_with_places(asked, query, asked.params.get("at"))
     stream = asked.place.stream(find(asked.place.home, query).stream)
     table = placed(rows, stream.crs).table.drop_columns(["x", "y"])
     return rows_reply(asked, table, query=query, at=at, **_late(asked, stream))

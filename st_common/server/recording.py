@@ -1,7 +1,7 @@
 """The page of a home as one file: answers of the server, recorded, in the place of a server.
 
     since ----+---+---+---+---- until           moments at which objects and answers are recorded
-    /page-past/buses?at=..  /answers/zone?at=..  /tiles/parks/13/4660/2371.mvt ..    asked of the application itself
+    /page/past/buses?at=..  /v1/answers/zone?at=..  /page/tiles/parks/13/4660/2371.mvt    asked of the application
 
 Everything is bounded: as many moments as the positions of all objects allow, as many tiles as are few.
 """
@@ -186,17 +186,17 @@ def _tile_at(lon: float, lat: float, zoom: int) -> tuple[int, int]:
 
 
 def known_state(recorder: Recorder, streams: Sequence[str]) -> dict[str, Any]:
-    """What `/page-state` says once it has looked at all streams, which it does in the background.
+    """What `/page/state` says once it has looked at all streams, which it does in the background.
 
     Args:
         recorder: of the home's application.
         streams: their names.
     """
     for name in streams:
-        recorder.ask(path_of("live", name))
+        recorder.ask(path_of("page", "live", name))
     until_s = time.monotonic() + _LOOK_S
     while True:
-        state: dict[str, Any] = json.loads(recorder.ask("/page-state").body)
+        state: dict[str, Any] = json.loads(recorder.ask("/page/state").body)
         waiting = [
             one for one in state["streams"] if one["objects"] and not one["extent"]
         ]
@@ -217,15 +217,15 @@ def record_all(
     Args:
         recorder: of the home's application.
         home: the home folder.
-        state: what `/page-state` says.
+        state: what `/page/state` says.
         since: the beginning.
         until: the end.
     """
     objects = sum(one["objects"] or 0 for one in state["streams"])
     moments = moments_of(since, until, objects)
     for stream in state["streams"]:
-        recorder.keep(path_of("regions", stream["name"]))
-        _keep_moments(recorder, ("page-past", stream["name"]), moments)
+        recorder.keep(path_of("page", "regions", stream["name"]))
+        _keep_moments(recorder, ("page", "past", stream["name"]), moments)
     for query in state["queries"]:
         _record_query(recorder, home, query, since, until)
         _record_members(recorder, query)
@@ -233,7 +233,7 @@ def record_all(
 
 
 def _keep_moments(
-    recorder: Recorder, parts: tuple[str, str], moments: Sequence[datetime]
+    recorder: Recorder, parts: tuple[str, ...], moments: Sequence[datetime]
 ) -> None:
     for at in moments:
         recorder.keep(path_of(*parts, at=iso_of(at)))
@@ -251,28 +251,28 @@ def _record_query(
     Who was in at any moment between follows from these two, in the page.
     """
     stream, name = query["stream"], query["name"]
-    recorder.keep(path_of("queries", name))
-    recorder.keep(path_of("shapes", name))
+    recorder.keep(path_of("v1", "queries", name))
+    recorder.keep(path_of("page", "shapes", name))
     rows = stream_changes(home, stream, name, until=until)
     told = rows.filter(pc.field("event_ts") > pa.scalar(since))
     if len(told) > _MOST_CHANGES:
         told = told.slice(len(told) - _MOST_CHANGES)
         since = told["event_ts"][0].as_py()
         told = told.filter(pc.field("event_ts") > pa.scalar(since))
-    recorder.keep(path_of("answers", name, at=iso_of(since)))
+    recorder.keep(path_of("v1", "answers", name, at=iso_of(since)))
     passed = Outlet(home, stream).passed(told)
     events = b"".join(one.event for one in told_of(passed, stream))
-    recorder.record(path_of("changes", name), "text/event-stream", events)
+    recorder.record(path_of("v1", "changes", name), "text/event-stream", events)
 
 
 def _record_members(recorder: Recorder, query: Mapping[str, str]) -> None:
     """Records what is known of some of those who are in the answer of a query, and why they are."""
     name, stream = query["name"], query["stream"]
-    rows = recorder.ask_json(path_of("answers", name)).get("rows", ())
+    rows = recorder.ask_json(path_of("v1", "answers", name)).get("rows", ())
     for member in list(dict.fromkeys(row["object"] for row in rows))[:_MOST_ASKED]:
-        recorder.keep(path_of("why", name, object=member))
-        if path_of("object", stream, member) not in recorder.replies:
-            recorder.keep(path_of("object", stream, member))
+        recorder.keep(path_of("v1", "why", name, object=member))
+        if path_of("page", "object", stream, member) not in recorder.replies:
+            recorder.keep(path_of("page", "object", stream, member))
 
 
 def _record_tiles(recorder: Recorder, state: Mapping[str, Any]) -> None:
@@ -285,9 +285,17 @@ def _record_tiles(recorder: Recorder, state: Mapping[str, Any]) -> None:
         for z, x, y in tiles:
             version = str(layer["version"])
             recorder.keep(
-                path_of("tiles", layer["name"], str(z), str(x), f"{y}.mvt", v=version)
+                path_of(
+                    "page",
+                    "tiles",
+                    layer["name"],
+                    str(z),
+                    str(x),
+                    f"{y}.mvt",
+                    v=version,
+                )
             )
-    recorder.record("/page-state", "application/json", json.dumps(state).encode())
+    recorder.record("/page/state", "application/json", json.dumps(state).encode())
 
 
 def write_report(

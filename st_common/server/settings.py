@@ -33,12 +33,12 @@ class ServerSettings:
     """What may be taken by requests that are answered in processes of their own.
 
     Attributes:
-        ask_s: how long an answer to `POST /sql`, `POST /ask` and `POST /explain` may take, seconds.
+        ask_s: how long an answer to `POST /v1/sql`, `POST /page/ask` and `POST /v1/explain` may take, seconds.
         ask_memory_mb: how much memory it may take, and a registration.
         ask_at_once: how many are answered at once, each in a process of its own; others wait.
-        read_s: how long an answer that reads what is archived may take (`GET /visits`, `GET /why/Q`), seconds.
+        read_s: how long an answer that reads what is archived may take (`GET /page/visits`, `GET /v1/why/Q`), seconds.
         read_at_once: how many of them are read at once; others wait. Their memory is `ask_memory_mb`.
-        check_s: how long `POST /verify`, `POST /backtest` and `GET /explain/Q?analyze=true` may take, seconds.
+        check_s: how long `POST /v1/verify`, `POST /v1/backtest` and `GET /v1/explain/Q?analyze=true` may take, seconds.
         check_memory_mb: how much memory one of them may take.
         check_at_once: how many of them run at once; others wait.
         register_s: how long a registration may take until it is written, seconds.

@@ -3,12 +3,12 @@
 import re
 
 _REQUESTS = {
-    "query list": "GET /queries",
-    "layer list": "GET /layers",
-    "streams list": "GET /status",
-    "status": "GET /status",
-    "changes": "GET /changes/Q",
-    "verify": "POST /verify",
+    "query list": "GET /v1/queries",
+    "layer list": "GET /v1/layers",
+    "streams list": "GET /v1/status",
+    "status": "GET /v1/status",
+    "changes": "GET /v1/changes/Q",
+    "verify": "POST /v1/verify",
 }
 _COMMAND = re.compile(
     rf"`fairway ({'|'.join(_REQUESTS)})`|\bfairway ({'|'.join(_REQUESTS)})(?=$|[,;)])"
@@ -17,12 +17,12 @@ _RUN = re.compile(r"`fairway run (\S+)` first")
 
 
 def by_http(hint: str) -> str:
-    """A hint for people at a terminal, for programs: `see fairway query list` becomes `see GET /queries`.
+    """A hint for people at a terminal, for programs: `see fairway query list` becomes `see GET /v1/queries`.
 
     Commands without a request, such as `fairway streams reset S`, stay: whoever runs the server types them.
     """
     hint = _RUN.sub(
-        r"its engine has not read fixes yet: `GET /status` says how \1 is", hint
+        r"its engine has not read fixes yet: `GET /v1/status` says how \1 is", hint
     )
     return _COMMAND.sub(_request_of, hint)
 

@@ -89,7 +89,7 @@ def write_geojson(rows: pa.Table, out: IO[bytes], *, epsg: int) -> None:
         ConfigError: the coordinates have no place on Earth.
     """
     require_on_earth(epsg)
-    shapes, others = _on_earth(_shapes(rows), epsg), _others(rows)
+    shapes, others = on_earth(_shapes(rows), epsg), _others(rows)
     out.write(b'{"type": "FeatureCollection", "features": [')
     between = b"\n"
     for start in range(0, len(others), _ROWS):
@@ -142,7 +142,7 @@ def _others(rows: pa.Table) -> pa.Table:
     return rows.drop_columns(own)
 
 
-def _on_earth(shapes: np.ndarray, epsg: int) -> np.ndarray:
+def on_earth(shapes: np.ndarray, epsg: int) -> np.ndarray:
     """Geometries in longitude and latitude, to nine digits behind the point."""
     from pyproj import Transformer
 

@@ -1,4 +1,4 @@
-"""How a stream is, as `fairway status` and `GET /status` show it: its engine, how far it is, its counts and sources."""
+"""How a stream is, for `fairway status` and `GET /v1/status`: its engine, how far it is, its counts and sources."""
 
 import dataclasses
 import time

@@ -1,7 +1,7 @@
 """Tables as Arrow, without a JVM."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import pyarrow as pa
@@ -149,6 +149,27 @@ def sizes(path: Path, *, version: int, column: str) -> dict[str, tuple[int, int]
         .to_pylist()
     )
     return {one["value"]: (one["rows_sum"], one["bytes_sum"]) for one in summed}
+
+
+def ranges(path: Path, *columns: str) -> dict[str, tuple[Any, Any]]:
+    """The least and the greatest value of columns, by the statistics of the newest version's files.
+
+    Returns:
+        By column, without those of which no file says anything; {} when there is no table.
+    """
+    table = newest(path)
+    if table is None:
+        return {}
+    actions = pa.table(table.get_add_actions(flatten=True))
+    known = [name for name in columns if f"min.{name}" in actions.column_names]
+    found = {
+        name: (
+            pc.min(actions[f"min.{name}"]).as_py(),
+            pc.max(actions[f"max.{name}"]).as_py(),
+        )
+        for name in known
+    }
+    return {name: pair for name, pair in found.items() if None not in pair}
 
 
 def purged_before(path: Path) -> int:

@@ -86,9 +86,9 @@ DRAWN_PARTS = """() => {
 def drop_all(served: Served) -> None:
     import httpx
 
-    for query in served.get("/queries")["queries"]:
+    for query in served.get("/v1/queries")["queries"]:
         httpx.delete(
-            f"{served.url}/queries/{query['name']}", timeout=60
+            f"{served.url}/v1/queries/{query['name']}", timeout=60
         ).raise_for_status()
 
 
@@ -108,7 +108,9 @@ def test_the_map_shows_layers_and_all_objects_and_asks_nobody_else(
     tiles: list[int] = []
     page.on(
         "response",
-        lambda reply: tiles.append(reply.status) if "/tiles/" in reply.url else None,
+        lambda reply: (
+            tiles.append(reply.status) if "/page/tiles/" in reply.url else None
+        ),
     )
     open_page(page, served)
     until(page, "() => fairwayPage.place.view.map.areTilesLoaded()")
@@ -209,7 +211,9 @@ def test_an_object_tells_what_is_known_of_it_and_why_it_is_in(
 
     west, south, east, north = DEPOT
     text = f"SELECT * FROM vehicles INSIDE ({west}, {south}, {east}, {north})"
-    httpx.put(f"{served.url}/queries/yard", content=text, timeout=60).raise_for_status()
+    httpx.put(
+        f"{served.url}/v1/queries/yard", content=text, timeout=60
+    ).raise_for_status()
     served.post(fix("truck1", moment(), INSIDE, 1.5))
     open_page(page, served, f"{MAP}&query=yard")
     members = page.get_by_label("Who is in yard")
@@ -259,7 +263,9 @@ def test_no_change_is_missed_while_the_server_is_away(
     import httpx
 
     text = "SELECT * FROM vehicles WHERE class = 'truck' INSIDE (24.9432, 60.1700, 24.9462, 60.1712)"
-    httpx.put(f"{served.url}/queries/gate", content=text, timeout=60).raise_for_status()
+    httpx.put(
+        f"{served.url}/v1/queries/gate", content=text, timeout=60
+    ).raise_for_status()
     open_page(page, served, f"{MAP}&query=gate")
     card = page.get_by_role("region", name="Query gate")
     served.post(fix("truck2", moment(), INSIDE))
@@ -350,7 +356,7 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
     }
     for name, text in both.items():
         httpx.put(
-            f"{served.url}/queries/{name}", content=text, timeout=60
+            f"{served.url}/v1/queries/{name}", content=text, timeout=60
         ).raise_for_status()
     open_page(page, served, "tab=server")
     stream = page.get_by_role("region", name="Stream vehicles")
@@ -376,7 +382,7 @@ def test_what_a_query_costs_is_counted(page: Page, served: Served):
     import httpx
 
     text = "SELECT * FROM vehicles INSIDE (24.93, 60.16, 24.96, 60.18)"
-    put = httpx.put(f"{served.url}/queries/centre", content=text, timeout=60)
+    put = httpx.put(f"{served.url}/v1/queries/centre", content=text, timeout=60)
     put.raise_for_status()
     open_page(page, served, "tab=queries&query=centre")
     page.get_by_role("button", name="What it costs").click()
@@ -404,7 +410,7 @@ def test_on_a_phone_nothing_is_cut_off_and_dark_is_dark(phone: Page, served: Ser
 def test_an_address_leads_to_a_layer_and_to_the_regions_of_the_index(
     page: Page, served: Served
 ):
-    (layer, *_) = served.get("/page-state")["layers"]
+    (layer, *_) = served.get("/page/state")["layers"]
     open_page(page, served, f"tab=server&regions=1&layer={layer['name']}")
     until(page, "() => fairwayPage.place.view.map.getZoom() > 5")
     west, south, east, north = page.evaluate(
@@ -457,10 +463,10 @@ def test_a_report_is_the_same_page_as_one_file_that_asks_nobody(
     text = f"SELECT * FROM vehicles INSIDE ({west}, {south}, {east}, {north})"
     import httpx
 
-    address = f"{served.url}/queries/for_report"
+    address = f"{served.url}/v1/queries/for_report"
     httpx.put(address, content=text, timeout=60).raise_for_status()
     text = f"SELECT class, COUNT(*) FROM vehicles INSIDE ({west}, {south}, {east}, {north}) GROUP BY class"
-    address = f"{served.url}/queries/groups_for_report"
+    address = f"{served.url}/v1/queries/groups_for_report"
     httpx.put(address, content=text, timeout=60).raise_for_status()
     file = write_report(served, tmp_path / "day.html")
     context = browser.new_context(viewport={"width": 1400, "height": 900})

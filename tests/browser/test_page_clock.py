@@ -142,7 +142,9 @@ def test_changes_visits_and_reasons_are_told_by_the_same_clock(
 ):
     west, south, east, north = DEPOT
     text = f"SELECT * FROM vehicles INSIDE ({west}, {south}, {east}, {north})"
-    httpx.put(f"{served.url}/queries/yard", content=text, timeout=60).raise_for_status()
+    httpx.put(
+        f"{served.url}/v1/queries/yard", content=text, timeout=60
+    ).raise_for_status()
     address = f"{served.url}/#{MAP}&query=yard&object=vehicles/truck1"
     page_in.goto(address)
     card = page_in.get_by_role("region", name="Query yard")
@@ -169,7 +171,7 @@ def test_changes_visits_and_reasons_are_told_by_the_same_clock(
     in_utc = re.compile(rf"2026-06-20 {came:%H:%M:%S} UTC(?!\+)")
     expect(known.locator(".why")).to_contain_text(in_utc)
     expect(changes).to_contain_text(f"{came:%H:%M:%S}")
-    httpx.delete(f"{served.url}/queries/yard", timeout=60).raise_for_status()
+    httpx.delete(f"{served.url}/v1/queries/yard", timeout=60).raise_for_status()
 
 
 @in_berlin
@@ -179,7 +181,9 @@ def test_days_that_are_asked_about_begin_at_midnight_there(
     asked: list[str] = []
     page_in.on(
         "request",
-        lambda one: asked.append(one.post_data or "") if "/ask" in one.url else None,
+        lambda one: (
+            asked.append(one.post_data or "") if "/page/ask" in one.url else None
+        ),
     )
     page_in.goto(f"{served.url}/#{MAP}&tab=ask")
     until(page_in, "() => fairwayPage.place.view?.streams.get('vehicles')?.count > 0")

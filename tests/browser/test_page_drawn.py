@@ -88,7 +88,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def is_known(served: Served) -> bool:
     untils = {
         one["name"]: one["answers_until"]
-        for one in served.get("/page-state")["streams"]
+        for one in served.get("/page/state")["streams"]
     }
     last = {"vehicles": ferry_at(STEPS)[0], "cars": BEGIN}
     return all(
@@ -101,8 +101,8 @@ def is_known(served: Served) -> bool:
 @pytest.fixture(autouse=True)
 def no_query_stays(served: Served) -> Iterator[None]:
     yield
-    for query in served.get("/queries")["queries"]:
-        address = f"{served.url}/queries/{query['name']}"
+    for query in served.get("/v1/queries")["queries"]:
+        address = f"{served.url}/v1/queries/{query['name']}"
         httpx.delete(address, timeout=60).raise_for_status()
 
 
@@ -336,7 +336,7 @@ def test_two_versions_of_a_query_stand_side_by_side_and_one_replaces_the_other(
     page: Page, served: Served
 ):
     zone = "SELECT * FROM vehicles INSIDE (24.942, 60.1695, 24.944, 60.1705)"
-    address = f"{served.url}/queries/zone"
+    address = f"{served.url}/v1/queries/zone"
     httpx.put(address, content=zone, timeout=60).raise_for_status()
     open_page(page, served, f"{MAP}&query=zone")
     card = page.get_by_role("region", name="Query zone")
@@ -356,7 +356,7 @@ def test_two_versions_of_a_query_stand_side_by_side_and_one_replaces_the_other(
     page.get_by_label("The statement").press("Escape")  # no more words
     page.get_by_role("button", name="Replace").click()
     expect(page.get_by_text("zone is registered, version 2.")).to_be_visible()
-    assert "24.948" in served.get("/queries/zone")["text"]
+    assert "24.948" in served.get("/v1/queries/zone")["text"]
 
 
 def test_words_that_may_follow_cover_no_button(page: Page, served: Served):

@@ -63,7 +63,7 @@ def answered(port, process):
     while True:
         assert process.poll() is None
         with contextlib.suppress(httpx.HTTPError):
-            if httpx.get(f"http://127.0.0.1:{port}/status").status_code == 200:
+            if httpx.get(f"http://127.0.0.1:{port}/v1/status").status_code == 200:
                 return
         time.sleep(0.1)
 
@@ -98,7 +98,7 @@ class Listener:
                 contextlib.suppress(httpx.HTTPError),
                 httpx.stream(
                     "GET",
-                    f"http://127.0.0.1:{self._port}/changes/all",
+                    f"http://127.0.0.1:{self._port}/v1/changes/all",
                     params=start,
                     headers=headers,
                     timeout=100,
@@ -114,7 +114,7 @@ class Listener:
 
 def send_all(port, sender):
     """Sends fixes one by one, each until the server has said that it is durable."""
-    url = f"http://127.0.0.1:{port}/streams/ships/fixes"
+    url = f"http://127.0.0.1:{port}/v1/streams/ships/fixes"
     with httpx.Client(timeout=100) as client:
         for number in range(EACH):
             record = {"id": f"s{sender}-{number}", "t": number, "x": 1, "y": 1}
@@ -139,7 +139,7 @@ def test_nothing_is_lost_or_told_twice_while_the_server_is_killed_and_ctrl_c_end
     (conf / "streams.toml").write_text(SETTINGS.format(port=harbour))
     with serving(tmp_path, port):
         select = "SELECT * FROM ships INSIDE (0, 0, 9, 9)"
-        url = f"http://127.0.0.1:{port}/queries/all"
+        url = f"http://127.0.0.1:{port}/v1/queries/all"
         assert httpx.put(url, content=select, timeout=60).status_code == 201
         listener = Listener(port)
         senders = [
@@ -189,7 +189,7 @@ def test_an_engine_that_cannot_start_is_named_and_starts_once_its_settings_are_m
     log, errors = tmp_path / "serve.log", tmp_path / "home/streams/ships/engine.log"
 
     def is_in(state):
-        (told,) = httpx.get(f"http://127.0.0.1:{port}/status").json()["streams"]
+        (told,) = httpx.get(f"http://127.0.0.1:{port}/v1/status").json()["streams"]
         return told["state"] in state and (told["why"] or "url is missing")
 
     def tries():
@@ -200,7 +200,7 @@ def test_an_engine_that_cannot_start_is_named_and_starts_once_its_settings_are_m
         assert "ships: engine local, waits for its first fix or query" in lines
         assert "; sources: harbour (tcp)" in lines
         fix = json.dumps({"id": "a", "t": 1, "x": 1, "y": 1})
-        httpx.post(f"http://127.0.0.1:{port}/streams/ships/fixes", content=fix)
+        httpx.post(f"http://127.0.0.1:{port}/v1/streams/ships/fixes", content=fix)
         until(lambda: is_in(("bad_config",)))
         (why,) = {is_in(("bad_config",))}
         assert "url" in why

@@ -58,14 +58,14 @@ class Served:
 
     def post(self, stream, *records):
         body = "".join(json.dumps(one) + "\n" for one in records)
-        return self.http.post(f"/streams/{stream}/fixes", content=body)
+        return self.http.post(f"/v1/streams/{stream}/fixes", content=body)
 
     def members(self, query):
-        told = self.http.get(f"/answers/{query}").json()
+        told = self.http.get(f"/v1/answers/{query}").json()
         return sorted(one["object"] for one in told.get("rows", ()))
 
     def status(self):
-        return self.http.get("/status").json()
+        return self.http.get("/v1/status").json()
 
     def stream(self, name):
         return next(one for one in self.status()["streams"] if one["stream"] == name)
@@ -112,7 +112,7 @@ def test_a_stream_a_query_a_layer_and_a_setting_are_new_while_it_runs(server):
     server.settings(ships, STREAM.format(name="vans", unit="s"))
     assert server.post("vans", fix("a", 1, 2, 2)).status_code == 202
     zone = "SELECT * FROM vans INSIDE (0, 0, 5, 5)"
-    assert server.http.put("/queries/zone", content=zone).status_code == 201
+    assert server.http.put("/v1/queries/zone", content=zone).status_code == 201
     server.post("vans", fix("a", 2, 2, 2), fix("b", 2, 8, 8))
     until(lambda: server.members("zone") == ["a"])
 
@@ -130,7 +130,7 @@ def test_a_stream_a_query_a_layer_and_a_setting_are_new_while_it_runs(server):
     )
     assert loaded.returncode == 0, loaded.stderr
     joined = "SELECT * FROM vans v JOIN parks p ON ST_Intersects(v, p)"
-    told = server.http.put("/queries/parked", content=joined)
+    told = server.http.put("/v1/queries/parked", content=joined)
     assert told.status_code == 201, told.text
     server.post("vans", fix("b", 3, 8, 8), fix("c", 3, 20, 20))
     until(lambda: server.members("parked") == ["a", "b"])
@@ -141,7 +141,9 @@ def test_a_stream_a_query_a_layer_and_a_setting_are_new_while_it_runs(server):
     until(lambda: server.members("zone") == ["a", "d"])
     (row,) = [
         one
-        for one in server.http.get("/objects", params={"stream": "vans"}).json()["rows"]
+        for one in server.http.get("/v1/objects", params={"stream": "vans"}).json()[
+            "rows"
+        ]
         if one["object"] == "d"
     ]
     assert row["event_ts"].startswith("1970-01-01T00:00:04")
@@ -159,7 +161,7 @@ def test_an_engine_starts_anew_by_changed_settings_or_goes_on_where_it_could_not
     server.post("ships", {**fix("b", 2, 3, 3), "speed": 2.5})
     until(lambda: server.stream("ships").get("pid") not in (None, first))
     zone = "SELECT object, speed FROM ships INSIDE (0, 0, 9, 9) WHERE speed > 2"
-    assert server.http.put("/queries/fast", content=zone).status_code == 201
+    assert server.http.put("/v1/queries/fast", content=zone).status_code == 201
     server.post("ships", {**fix("b", 3, 3, 3), "speed": 2.5})
     until(lambda: server.members("fast") == ["b"])
     second = server.stream("ships").get("pid")
@@ -232,4 +234,4 @@ def test_a_source_is_new_while_it_runs_and_one_404_does_not_end_it(server):
         until(lambda: server.stream("ships")["sources"][0]["records"] > 2)
         assert server.stream("ships")["sources"][0]["reconnects"] == 1
         server.settings(ships)
-        until(lambda: server.http.get("/status").status_code == 200)
+        until(lambda: server.http.get("/v1/status").status_code == 200)

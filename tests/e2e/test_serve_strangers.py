@@ -56,7 +56,7 @@ def server(home):
             while True:
                 assert process.poll() is None
                 with contextlib.suppress(httpx.HTTPError):
-                    if httpx.get(f"http://127.0.0.1:{port}/status").is_success:
+                    if httpx.get(f"http://127.0.0.1:{port}/v1/status").is_success:
                         break
                 time.sleep(0.1)
             yield process, ("127.0.0.1", port), home / "serve.log"
@@ -66,7 +66,7 @@ def server(home):
 
 
 def post(address):
-    url = f"http://{address[0]}:{address[1]}/streams/ships/fixes"
+    url = f"http://{address[0]}:{address[1]}/v1/streams/ships/fixes"
     return httpx.post(url, content=FIX, timeout=60)
 
 
@@ -78,7 +78,7 @@ def test_a_thousand_silent_connections_keep_nobody_out(server):
             stack.callback(silent.close)
         for _ in range(5):
             assert post(address).status_code == 202
-            assert httpx.get(f"http://{address[0]}:{address[1]}/status").is_success
+            assert httpx.get(f"http://{address[0]}:{address[1]}/v1/status").is_success
         assert process.poll() is None
     assert post(address).status_code == 202
     assert b"Traceback" not in log.read_bytes()
@@ -86,7 +86,7 @@ def test_a_thousand_silent_connections_keep_nobody_out(server):
 
 def test_connections_that_begin_a_request_and_never_end_it_keep_nobody_out(server):
     process, address, _ = server
-    begun = b"POST /streams/ships/fixes HTTP/1.1\r\nhost: 127.0.0.1\r\n"
+    begun = b"POST /v1/streams/ships/fixes HTTP/1.1\r\nhost: 127.0.0.1\r\n"
     with contextlib.ExitStack() as stack:
         for number in range(2 * DESCRIPTORS):
             slow = socket.create_connection(address, timeout=30)
@@ -100,20 +100,20 @@ def test_a_server_that_can_open_no_file_says_503_and_goes_on_when_it_can(server)
     process, address, _ = server
     base = f"http://{address[0]}:{address[1]}"
     with httpx.Client(base_url=base, timeout=60) as client:
-        assert client.get("/status").is_success  # by a connection that stays
-        known = client.get("/queries").json()
+        assert client.get("/v1/status").is_success  # by a connection that stays
+        known = client.get("/v1/queries").json()
         resource.prlimit(process.pid, resource.RLIMIT_NOFILE, (8, DESCRIPTORS))
         try:
             for _ in range(3):
-                told = client.post("/streams/ships/fixes", content=FIX)
+                told = client.post("/v1/streams/ships/fixes", content=FIX)
                 assert told.status_code == 503
                 assert "short of files" in told.json()["error"]
-                told = client.get("/queries")  # which may need no file
+                told = client.get("/v1/queries")  # which may need no file
                 assert told.status_code == 503 or told.json() == known
         finally:
             resource.prlimit(
                 process.pid, resource.RLIMIT_NOFILE, (DESCRIPTORS, DESCRIPTORS)
             )
         assert process.poll() is None
-        assert client.get("/status").is_success
-        assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+        assert client.get("/v1/status").is_success
+        assert client.post("/v1/streams/ships/fixes", content=FIX).status_code == 202

@@ -80,7 +80,7 @@ class Served:
     def answers(self) -> bool:
         """Whether it does."""
         with contextlib.suppress(httpx.HTTPError):
-            return httpx.get(f"{self.url}/status", timeout=10).status_code == 200
+            return httpx.get(f"{self.url}/v1/status", timeout=10).status_code == 200
         return False
 
     def stop(self) -> None:
@@ -103,7 +103,7 @@ class Served:
         """Posts a file of fixes."""
         headers = {"content-type": "text/csv"}
         told = httpx.post(
-            f"{self.url}/streams/{stream}/fixes",
+            f"{self.url}/v1/streams/{stream}/fixes",
             content=content,
             headers=headers,
             timeout=60,
@@ -216,11 +216,11 @@ def _fill(served: Served, extract: Path) -> None:
 
 def _is_known(served: Served) -> bool:
     """Whether the engine has come to the end of the log, and the archive to the last fix."""
-    (status,) = served.get("/status")["streams"]
+    (status,) = served.get("/v1/status")["streams"]
     if status["segments_done"] < status["segments"]:
         return False
     with contextlib.suppress(AssertionError):  # it is not there yet
-        rows = served.get("/objects", stream="vehicles", at="2026-06-20T00:02:00Z")[
+        rows = served.get("/v1/objects", stream="vehicles", at="2026-06-20T00:02:00Z")[
             "rows"
         ]
         return any(

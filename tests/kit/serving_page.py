@@ -67,7 +67,7 @@ def fix(ship: str, t: float, x: float, y: float, **more: Any) -> str:
 def post(client: httpx.Client, stream: str, text: str, media: str = NDJSON) -> None:
     """Posts fixes; they are durable then."""
     headers = {"content-type": media}
-    told = client.post(f"/streams/{stream}/fixes", content=text, headers=headers)
+    told = client.post(f"/v1/streams/{stream}/fixes", content=text, headers=headers)
     assert told.status_code == 202, told.text
 
 

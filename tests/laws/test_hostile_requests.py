@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.layers.load import load
+from st_common.server.endpoints import ENDPOINTS
 from st_common.server.openapi import description
 from st_common.server.place import Place
 from st_common.settings import load_streams
@@ -194,7 +195,7 @@ USUAL = {
 }
 OPERATIONS = {
     f"{method.upper()} {path}": operation
-    for path, each in description("0")["paths"].items()
+    for path, each in description("0", ENDPOINTS)["paths"].items()
     for method, operation in each.items()
 }
 
@@ -214,8 +215,8 @@ def client(tmp_path_factory):
         for name in "ab"
     )
     with served(Place(home=home, conf=root / "conf")) as client:
-        assert client.put("/queries/q", content=QUERY).status_code == 201
-        assert client.post("/streams/s/fixes", content=fixes).status_code == 202
+        assert client.put("/v1/queries/q", content=QUERY).status_code == 201
+        assert client.post("/v1/streams/s/fixes", content=fixes).status_code == 202
         run(home, load_streams(root / "conf")["s"], until_idle=True)
         yield client
 
@@ -288,12 +289,12 @@ def test_whatever_is_asked_is_answered_or_refused_in_words(client, name, data):
 def assert_honest(client):
     """The next who asks for what is right gets it, whatever was asked before."""
     fix = b'{"id": "honest", "t": 1700000000, "x": 0.5, "y": 0.5}\n'
-    posted = client.post("/streams/s/fixes", content=fix)
+    posted = client.post("/v1/streams/s/fixes", content=fix)
     assert (posted.status_code, posted.json()["records"]) == (202, 1), posted.text
-    assert "s" in {one["stream"] for one in client.get("/status").json()["streams"]}
-    if client.get("/queries/q").status_code == 404:  # a DELETE of it was honest too
-        assert client.put("/queries/q", content=QUERY).status_code == 201
-    assert client.get("/answers/q").status_code == 200
+    assert "s" in {one["stream"] for one in client.get("/v1/status").json()["streams"]}
+    if client.get("/v1/queries/q").status_code == 404:  # a DELETE of it was honest too
+        assert client.put("/v1/queries/q", content=QUERY).status_code == 201
+    assert client.get("/v1/answers/q").status_code == 200
 
 
 def judged(client, method, path, headers=None, body=b""):
@@ -313,32 +314,41 @@ def judged(client, method, path, headers=None, body=b""):
 
 
 WRONG = [
-    ("GET", "/answers/q?at=0001-01-01", b""),
-    ("GET", "/answers/q?at=0001-01-01T00:00:00%2B14:00", b""),
-    ("GET", "/answers/q?at=9999-12-31T23:59:59-14:00", b""),
-    ("GET", "/objects?stream=s&at=0001-01-01", b""),
-    ("GET", "/tiles/zones/%/%/%0A.mvt", b""),
-    ("GET", "/objects?stream=s&near=0,0,nan", b""),
-    ("GET", "/objects?stream=s&near=0,0,1e30", b""),
-    ("GET", "/objects?stream=s&near=0,0,0.5", b""),
-    ("GET", "/objects?stream=s&bbox=1,1,0,0", b""),
-    ("GET", "/objects?stream=s&where=" + "(" * 5000, b""),
-    ("GET", "/object/s/a?at=0001-01-01", b""),
-    ("GET", "/visits?from=0001-01-01&to=9999-12-31", b""),
-    ("GET", "/ways/s?object=a&from=0001-01-01&to=9999-12-31", b""),
-    ("GET", "/page-past/s?at=0001-01-01", b""),
-    ("GET", "/why/q?object=a&at=0001-01-01", b""),
-    ("GET", "/ogc/collections/objects.s/items?datetime=0001-01-01", b""),
-    ("POST", "/complete", b'{"text": "S", "cursor": 1e999}'),
-    ("POST", "/backtest?days=99999999999", QUERY.encode()),
+    ("GET", "/v1/answers/q?at=0001-01-01", b""),
+    ("GET", "/v1/answers/q?at=0001-01-01T00:00:00%2B14:00", b""),
+    ("GET", "/v1/answers/q?at=9999-12-31T23:59:59-14:00", b""),
+    ("GET", "/v1/objects?stream=s&at=0001-01-01", b""),
+    ("GET", "/page/tiles/zones/%/%/%0A.mvt", b""),
+    ("GET", "/v1/objects?stream=s&near=0,0,nan", b""),
+    ("GET", "/v1/objects?stream=s&near=0,0,1e30", b""),
+    ("GET", "/v1/objects?stream=s&near=0,0,0.5", b""),
+    ("GET", "/v1/objects?stream=s&bbox=1,1,0,0", b""),
+    ("GET", "/v1/objects?stream=s&where=" + "(" * 5000, b""),
+    ("GET", "/page/object/s/a?at=0001-01-01", b""),
+    ("GET", "/page/visits?from=0001-01-01&to=9999-12-31", b""),
+    ("GET", "/page/ways/s?object=a&from=0001-01-01&to=9999-12-31", b""),
+    ("GET", "/page/past/s?at=0001-01-01", b""),
+    ("GET", "/v1/why/q?object=a&at=0001-01-01", b""),
+    ("GET", "/v1/ogc/collections/objects.s/items?datetime=0001-01-01", b""),
+    ("POST", "/page/complete", b'{"text": "S", "cursor": 1e999}'),
+    ("POST", "/v1/backtest?days=99999999999", QUERY.encode()),
     *(
         ("POST", path, body)
-        for path in ("/streams/s/fixes", "/queries", "/sql", "/ask", "/check")
+        for path in (
+            "/v1/streams/s/fixes",
+            "/v1/queries",
+            "/v1/sql",
+            "/page/ask",
+            "/page/check",
+        )
         for body in (b"[" * DEEP, b'{"a":' * DEEP, ("(" * DEEP).encode())
     ),
-    *(("POST", "/queries", f"REGISTER QUERY n AS {text}".encode()) for text in SELECTS),
-    *(("POST", "/sql", text.encode()) for text in SELECTS),
-    *(("POST", "/ask", text.encode()) for text in SELECTS),
+    *(
+        ("POST", "/v1/queries", f"REGISTER QUERY n AS {text}".encode())
+        for text in SELECTS
+    ),
+    *(("POST", "/v1/sql", text.encode()) for text in SELECTS),
+    *(("POST", "/page/ask", text.encode()) for text in SELECTS),
 ]
 
 

@@ -150,7 +150,7 @@ def test_a_server_notes_the_same(home):
         " JOIN zones z ON ST_Intersects(t, z) INSIDE ('M', 'bus1', 5 m)"
     )
     with served(Place(home=home, conf=home.root / "conf")) as client:
-        answer = client.post("/queries", content=text)
+        answer = client.post("/v1/queries", content=text)
     assert answer.status_code < 300, answer.text
     notices = answer.json()["notices"]
     assert any("2 features were rejected" in one for one in notices)

@@ -46,7 +46,7 @@ def server(*answers):
         def do_GET(self):
             self.send_response(200)
             self.end_headers()
-            if "/changes" not in self.path:
+            if "/v1/changes" not in self.path:
                 self.wfile.write(b"{}")
                 return
             resumed.append(self.headers.get("Last-Event-ID"))
@@ -95,7 +95,7 @@ def test_an_event_that_cannot_be_read_is_counted_and_those_behind_it_are_given(
     assert [one.seq for one in got] == [0, 2, 3]
     assert unreadable == 1
     (warning,) = [one for one in caplog.messages if "cannot be read" in one]
-    assert "/changes/zone" in warning
+    assert "/v1/changes/zone" in warning
     assert "\n" not in warning
 
 

@@ -60,7 +60,7 @@ def fix(ship, t=1):
 def post(client, content, key=None):
     headers = {"content-type": NDJSON}
     headers |= {} if key is None else {"idempotency-key": key}
-    return client.post("/streams/ships/fixes", content=content, headers=headers)
+    return client.post("/v1/streams/ships/fixes", content=content, headers=headers)
 
 
 @contextlib.contextmanager
@@ -141,7 +141,7 @@ def test_a_key_that_comes_with_another_request_is_refused_and_nothing_is_stored(
             client = stack.enter_context(served(place))
         assert post(client, fix("b"), "one").status_code == 422
         past = client.post(
-            "/streams/ships/fixes?live=false",
+            "/v1/streams/ships/fixes?live=false",
             content=fix("a"),
             headers={"content-type": NDJSON, "idempotency-key": "one"},
         )

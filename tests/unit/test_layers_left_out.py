@@ -167,8 +167,10 @@ def test_the_server_names_what_loads_left_out(run, tmp_path):
     conf.mkdir()
     (conf / "streams.toml").write_text(STREAM)
     with served(Place(home=Home(tmp_path / "home"), conf=conf)) as client:
-        (few,) = client.get("/layers").json()["layers"]
-        (every,) = client.get("/layers", params={"all_faults": "true"}).json()["layers"]
+        (few,) = client.get("/v1/layers").json()["layers"]
+        (every,) = client.get("/v1/layers", params={"all_faults": "true"}).json()[
+            "layers"
+        ]
     assert few["rejected"] == every["rejected"] == {"out_of_crs": 12}
     assert (len(few["faults"]), len(every["faults"])) == (10, 12)
     assert few["faults"][0] == {

@@ -48,7 +48,7 @@ def place(tmp_path):
 @pytest.fixture
 def client(place):
     with served(place) as client:
-        client.put("/queries/zone", content=ZONE).raise_for_status()
+        client.put("/v1/queries/zone", content=ZONE).raise_for_status()
         yield client
 
 
@@ -64,7 +64,7 @@ def engine(client, place):
 def post(client, *ships):
     lines = [json.dumps({"id": one, "t": 1, "x": 1, "y": 1}) + "\n" for one in ships]
     done = client.post(
-        "/streams/ships/fixes",
+        "/v1/streams/ships/fixes",
         content="".join(lines),
         headers={"content-type": "application/x-ndjson"},
     )
@@ -77,13 +77,13 @@ def stalled(client):
     there.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     there.connect((client.base_url.host, client.base_url.port))
     host = f"{client.base_url.host}:{client.base_url.port}"
-    there.sendall(f"GET /changes/zone HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    there.sendall(f"GET /v1/changes/zone HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
     assert there.recv(15) == b"HTTP/1.1 200 OK"
     return there
 
 
 @contextlib.contextmanager
-def listening(client, path="/changes/zone", *, after=None):
+def listening(client, path="/v1/changes/zone", *, after=None):
     headers = {} if after is None else {"last-event-id": after}
     got, known = [], threading.Event()
 
@@ -109,7 +109,7 @@ def until(is_so):
 
 
 def hub_of(client):
-    (hub,) = client.get("/status").json()["listeners"]
+    (hub,) = client.get("/v1/status").json()["listeners"]
     return hub
 
 
@@ -182,7 +182,7 @@ def test_a_look_that_fails_after_it_read_loses_no_change(client, engine, monkeyp
 def test_who_comes_while_nothing_can_be_followed_is_told_so(client, monkeypatch):
     monkeypatch.setattr(server_changes, "JOIN_S", 0.3)
     left = failing(monkeypatch, 10_000)
-    told = client.get("/changes/zone")
+    told = client.get("/v1/changes/zone")
     assert (told.status_code, "the disk has a bad day" in told.text) == (503, True)
     left[0] = 0
     with listening(client):
@@ -251,11 +251,11 @@ def test_a_place_that_was_purged_is_told_before_anything_is_sent(
     def purged(*_given, **_named):
         raise StorageError("it was purged")
 
-    assert client.get("/changes/zone", headers={"last-event-id": "x"}).is_error
+    assert client.get("/v1/changes/zone", headers={"last-event-id": "x"}).is_error
     with listening(client):
         until(lambda: hub_of(client)["age_s"] is not None)
         monkeypatch.setattr(server_changes, "Follower", purged)
-        told = client.get("/changes/zone?since=0")
+        told = client.get("/v1/changes/zone?since=0")
     assert (told.status_code, "it was purged" in told.text) == (503, True)
 
 

@@ -67,7 +67,7 @@ def last_of(fixes):
 def post(client, fixes):
     text = "\n".join(map(json.dumps, fixes))
     headers = {"content-type": "application/x-ndjson"}
-    done = client.post("/streams/ships/fixes", content=text, headers=headers)
+    done = client.post("/v1/streams/ships/fixes", content=text, headers=headers)
     assert done.status_code == 202, done.text
 
 
@@ -86,7 +86,7 @@ def client(place):
 
 
 def asked(client, **params):
-    done = client.get("/objects", params={"stream": "ships", **params})
+    done = client.get("/v1/objects", params={"stream": "ships", **params})
     assert done.status_code == 200, done.text
     return [row["object"] for row in done.json()["rows"]]
 
@@ -161,7 +161,7 @@ def test_the_nearest_are_those_of_whom_it_holds(client, fixes):
 def test_what_is_no_condition_on_a_fix_is_refused_as_the_language_says_it(
     client, place, fixes, condition, said
 ):
-    done = client.get("/objects", params={"stream": "ships", "where": condition})
+    done = client.get("/v1/objects", params={"stream": "ships", "where": condition})
     assert done.status_code == 400, done.text
     assert said in done.json()["error"]
     places = ["--home", str(place.home.root), "--conf", str(place.conf)]
@@ -194,7 +194,9 @@ def shaped(tmp_path):
         def put(name, time, text):
             record = json.dumps({"id": name, "t": time, "geom": text})
             headers = {"content-type": "application/x-ndjson"}
-            told = client.post("/streams/works/fixes", content=record, headers=headers)
+            told = client.post(
+                "/v1/streams/works/fixes", content=record, headers=headers
+            )
             assert told.status_code == 202, told.text
 
         put("area", 1, AREA)
@@ -205,14 +207,21 @@ def shaped(tmp_path):
 
 def test_features_for_gis_are_the_geometries_and_not_points_on_them(shaped):
     client = shaped[0]
-    told = client.get("/ogc/collections/objects.works/items").json()["features"]
+    told = client.get("/v1/ogc/collections/objects.works/items").json()["features"]
     shapes = {one["id"]: shapely.geometry.shape(one["geometry"]) for one in told}
-    assert shapes["line"].equals_exact(shapely.from_wkt(LINE), 0)
-    assert shapes["area"].equals_exact(shapely.from_wkt(AREA), 0)
-    (area,) = client.get(
-        "/ogc/collections/objects.works/items", params={"bbox": "0,0,385500,7000000"}
-    ).json()["features"][:1]
-    assert area["bbox"] == [385000, 6672000, 386000, 6673000]
+    on_earth = Transformer.from_crs(3067, 4326, always_xy=True)
+    for name, text in (("line", LINE), ("area", AREA)):
+        (ways,) = [shapely.get_coordinates(shapely.from_wkt(text))]
+        lon_lat = np.column_stack(on_earth.transform(*ways.T))
+        assert np.allclose(shapely.get_coordinates(shapes[name]), lon_lat, atol=2e-9)
+    west, south, east, north = shapes["line"].bounds
+    inside = f"{west},{south},{east},{north}"
+    found = client.get(
+        "/v1/ogc/collections/objects.works/items", params={"bbox": inside}
+    ).json()["features"]
+    meet = shapely.intersects(shapely.box(*shapes["line"].bounds), [*shapes.values()])
+    assert [one["id"] for one in found] == sorted(np.array([*shapes])[meet])
+    assert "line" in {one["id"] for one in found}
 
 
 @pytest.mark.parametrize("form", ["geojson", "geoparquet"])

@@ -9,7 +9,9 @@ import pytest
 from st_common.engine.run import run
 from st_common.home import Home
 from st_common.layers.load import load
-from st_common.server.endpoints import ENDPOINTS
+from st_common.server.endpoints import ENDPOINTS, PUBLIC
+from st_common.server.ogc import OPENAPI
+from st_common.server.openapi import description
 from st_common.server.place import Place
 from tests.kit.serving_http import served
 
@@ -51,66 +53,66 @@ CREATE AREA harbour AS (0, 0, 1, 1)
 THEN = "2023-11-14T22:13:30Z"
 SPAN = "from=2023-11-14T22:00:00Z&to=2023-11-14T23:00:00Z"
 NDJSON = {"content-type": "application/x-ndjson"}
-JSON_MEDIA = ("application/json", "application/geo+json")
+JSON_MEDIA = ("application/json", "application/geo+json", OPENAPI)
 BEFORE = [
-    ("POST", "/queries", "/queries", {"content": QUERIES}),
-    ("PUT", "/queries/{query}", "/queries/zone", {"content": ZONE}),
+    ("POST", "/v1/queries", "/v1/queries", {"content": QUERIES}),
+    ("PUT", "/v1/queries/{query}", "/v1/queries/zone", {"content": ZONE}),
 ]
 ASKED = [
-    ("GET", "/queries", "/queries", {}),
+    ("GET", "/v1/queries", "/v1/queries", {}),
     *(
         ("GET", path, path.format(query=query) + more, {})
         for query in ("zone", "pairs", "around", "n", "nobody")
         for path, more in (
-            ("/queries/{query}", ""),
-            ("/answers/{query}", ""),
-            ("/answers/{query}", f"?at={THEN}"),
-            ("/explain/{query}", ""),
-            ("/shapes/{query}", ""),
-            ("/verify/{query}", ""),
+            ("/v1/queries/{query}", ""),
+            ("/v1/answers/{query}", ""),
+            ("/v1/answers/{query}", f"?at={THEN}"),
+            ("/v1/explain/{query}", ""),
+            ("/page/shapes/{query}", ""),
+            ("/v1/verify/{query}", ""),
         )
-        if path != "/verify/{query}"
+        if path != "/v1/verify/{query}"
     ),
-    ("POST", "/explain", "/explain", {"content": ZONE}),
-    ("GET", "/objects", "/objects?stream=ships", {}),
-    ("GET", "/objects", f"/objects?stream=ships&at={THEN}", {}),
-    ("GET", "/objects", "/objects?stream=ships&near=1,1,2", {}),
-    ("GET", "/layers", "/layers", {}),
-    ("GET", "/status", "/status", {}),
-    ("GET", "/why/{query}", "/why/zone?object=a", {}),
-    ("GET", "/why/{query}", "/why/pairs?object=a", {}),
-    ("POST", "/verify", "/verify", {}),
-    ("POST", "/verify/{query}", "/verify/zone", {}),
-    ("POST", "/sql", "/sql", {"content": "SELECT * FROM changes"}),
-    ("GET", "/openapi.json", "/openapi.json", {}),
-    *(("GET", path, path, {}) for path in ("/ogc", "/ogc/conformance")),
-    ("GET", "/ogc/collections", "/ogc/collections", {}),
+    ("POST", "/v1/explain", "/v1/explain", {"content": ZONE}),
+    ("GET", "/v1/objects", "/v1/objects?stream=ships", {}),
+    ("GET", "/v1/objects", f"/v1/objects?stream=ships&at={THEN}", {}),
+    ("GET", "/v1/objects", "/v1/objects?stream=ships&near=1,1,2", {}),
+    ("GET", "/v1/layers", "/v1/layers", {}),
+    ("GET", "/v1/status", "/v1/status", {}),
+    ("GET", "/v1/why/{query}", "/v1/why/zone?object=a", {}),
+    ("GET", "/v1/why/{query}", "/v1/why/pairs?object=a", {}),
+    ("POST", "/v1/verify", "/v1/verify", {}),
+    ("POST", "/v1/verify/{query}", "/v1/verify/zone", {}),
+    ("POST", "/v1/sql", "/v1/sql", {"content": "SELECT * FROM changes"}),
+    ("GET", "/v1/openapi.json", "/v1/openapi.json", {}),
+    *(("GET", path, path, {}) for path in ("/v1/ogc", "/v1/ogc/conformance")),
+    ("GET", "/v1/ogc/collections", "/v1/ogc/collections", {}),
     *(
-        ("GET", "/ogc/collections/{collection}" + more, f"/ogc/collections/{name}{more}", {})
+        ("GET", "/v1/ogc/collections/{collection}" + more, f"/v1/ogc/collections/{name}{more}", {})
         for name in ("layers.zones", "objects.ships", "answers.zone", "visits.ships")
         for more in ("", "/items")
     ),
     *(
-        ("GET", "/ogc/collections/{collection}/items/{feature}", f"/ogc/collections/{one}", {})
+        ("GET", "/v1/ogc/collections/{collection}/items/{feature}", f"/v1/ogc/collections/{one}", {})
         for one in ("layers.zones/items/z", "objects.ships/items/a")
     ),
-    ("GET", "/page-state", "/page-state", {}),
-    ("POST", "/ask", "/ask", {"content": f"{ZONE} AS OF '{THEN}'"}),
-    ("POST", "/check", "/check", {"content": ZONE}),
-    ("POST", "/complete", "/complete", {"json": {"text": "SELECT * FR", "cursor": 11}}),
-    ("GET", "/ways/{stream}", "/ways/ships?object=a", {}),
-    ("GET", "/places/{stream}", f"/places/ships?{SPAN}", {}),
-    ("GET", "/object/{stream}/{object}", "/object/ships/a", {}),
-    ("GET", "/visits", "/visits?stream=ships", {}),
-    ("GET", "/regions/{stream}", "/regions/ships", {}),
-    ("POST", "/backtest", "/backtest?days=3000", {"content": f"REGISTER QUERY b AS {ZONE}"}),
-    ("DELETE", "/queries/{query}", "/queries/zone", {}),
+    ("GET", "/page/state", "/page/state", {}),
+    ("POST", "/page/ask", "/page/ask", {"content": f"{ZONE} AS OF '{THEN}'"}),
+    ("POST", "/page/check", "/page/check", {"content": ZONE}),
+    ("POST", "/page/complete", "/page/complete", {"json": {"text": "SELECT * FR", "cursor": 11}}),
+    ("GET", "/page/ways/{stream}", "/page/ways/ships?object=a", {}),
+    ("GET", "/page/places/{stream}", f"/page/places/ships?{SPAN}", {}),
+    ("GET", "/page/object/{stream}/{object}", "/page/object/ships/a", {}),
+    ("GET", "/page/visits", "/page/visits?stream=ships", {}),
+    ("GET", "/page/regions/{stream}", "/page/regions/ships", {}),
+    ("POST", "/v1/backtest", "/v1/backtest?days=3000", {"content": f"REGISTER QUERY b AS {ZONE}"}),
+    ("DELETE", "/v1/queries/{query}", "/v1/queries/zone", {}),
 ]  # fmt: skip
 WRONG = [
-    ("POST", "/queries", "/queries", {"content": "REGISTER QUERY a AS SELECT * FROM s"}),
-    ("GET", "/answers/{query}", "/answers/none", {}),
-    ("GET", "/visits", "/visits", {}),
-    ("POST", "/check", "/check", {"content": "SELECT * FROM s"}),
+    ("POST", "/v1/queries", "/v1/queries", {"content": "REGISTER QUERY a AS SELECT * FROM s"}),
+    ("GET", "/v1/answers/{query}", "/v1/answers/none", {}),
+    ("GET", "/page/visits", "/page/visits", {}),
+    ("POST", "/page/check", "/page/check", {"content": "SELECT * FROM s"}),
 ]  # fmt: skip
 
 
@@ -147,12 +149,13 @@ def seen(tmp_path_factory):
             ask(*one)
         for body in POSTS:
             given = {"content": body, "headers": NDJSON}
-            ask("POST", "/streams/{stream}/fixes", "/streams/ships/fixes", given)
+            ask("POST", "/v1/streams/{stream}/fixes", "/v1/streams/ships/fixes", given)
         run(place.home, place.streams()["ships"], until_idle=True)
         for one in (*ASKED, *WRONG):
             ask(*one)
-        description = client.get("/openapi.json").json()
-    return answers, description
+        published = client.get("/v1/openapi.json").json()
+    assert published["paths"] == description("0", PUBLIC)["paths"]
+    return answers, description("0", ENDPOINTS)
 
 
 def closed(schema):
@@ -209,5 +212,5 @@ def test_no_answer_and_no_body_is_without_a_schema(seen):
             for body in bodies:
                 for content in body.get("content", {}).values():
                     assert content["schema"], (method, path)
-    fixes = description["paths"]["/streams/{stream}/fixes"]["post"]["responses"]
+    fixes = description["paths"]["/v1/streams/{stream}/fixes"]["post"]["responses"]
     assert {"202", "422"} <= fixes.keys()

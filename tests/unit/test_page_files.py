@@ -3,6 +3,7 @@
 import pytest
 
 from st_common.home import Home
+from st_common.server.endpoints import ENDPOINTS
 from st_common.server.page import files
 from st_common.server.place import Place
 from tests.kit.serving_http import served
@@ -39,9 +40,15 @@ def test_the_page_and_its_files_are_given_without_a_token_under_a_strict_policy(
     place, built
 ):
     with served(place, token="secret") as client:
-        page, script = client.get("/"), client.get("/page/assets/main.js")
-        assert client.get("/status").status_code == 401
-        assert client.get("/page-state").status_code == 401
+        page, script = client.get("/"), client.get("/page/files/assets/main.js")
+        assert client.get("/v1/status").status_code == 401
+        assert client.get("/page/state").status_code == 401
+        for one in ENDPOINTS:
+            if one.path not in (files.INDEX, files.FILE):
+                varying = "{stream}{query}{object}{layer}{collection}{feature}{z}{x}{y}"
+                names = dict.fromkeys(varying.strip("{}").split("}{"), "1")
+                reply = client.request(one.method, one.path.format(**names))
+                assert reply.status_code == 401, one.path
     assert (page.status_code, page.text) == (200, "<!doctype html><p>map")
     assert (script.status_code, script.text) == (200, "let x = 1")
     assert script.headers["content-type"].startswith("text/javascript")
@@ -54,16 +61,18 @@ def test_the_page_and_its_files_are_given_without_a_token_under_a_strict_policy(
 
 def test_a_file_that_did_not_change_is_not_sent_again(place, built):
     with served(place) as client:
-        first = client.get("/page/assets/main.js")
+        first = client.get("/page/files/assets/main.js")
         again = {"If-None-Match": first.headers["etag"]}
-        assert client.get("/page/assets/main.js", headers=again).status_code == 304
+        assert (
+            client.get("/page/files/assets/main.js", headers=again).status_code == 304
+        )
         (built / "assets" / "main.js").write_text("let x = 22")
-        changed = client.get("/page/assets/main.js", headers=again)
+        changed = client.get("/page/files/assets/main.js", headers=again)
     assert (changed.status_code, changed.text) == (200, "let x = 22")
 
 
 @pytest.mark.parametrize(
-    "path", ["/page/none.js", "/page/%2e%2e/secret.txt", "/page/..%2fsecret.txt", "/page/"]
+    "path", ["/page/files/none.js", "/page/files/%2e%2e/secret.txt", "/page/files/..%2fsecret.txt", "/page/files/"]
 )  # fmt: skip
 def test_what_is_not_below_the_folder_does_not_exist(place, built, path):
     with served(place) as client:
@@ -75,6 +84,6 @@ def test_what_is_not_below_the_folder_does_not_exist(place, built, path):
 def test_a_page_that_is_not_built_says_how_to_build_it(place, not_built):
     with served(place) as client:
         told = client.get("/")
-        assert client.get("/page/main.js").status_code == 404
+        assert client.get("/page/files/main.js").status_code == 404
     assert told.status_code == 503
     assert "make page" in told.text

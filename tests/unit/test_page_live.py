@@ -47,7 +47,7 @@ class Looker:
 
     def look(self):
         params = {} if self.cursor is None else {"since": self.cursor}
-        told = self.client.get(f"/live/{self.stream}", params=params)
+        told = self.client.get(f"/page/live/{self.stream}", params=params)
         assert told.status_code == 200, told.text
         self.header, self.arrays = unpacked(told.content)
         if self.header["reset"]:
@@ -135,7 +135,7 @@ def test_what_the_archive_has_and_what_the_log_has_behind_it_are_one(
         looker = Looker(again, "ships")
         assert looker.look() == ["a", "b", "c"]
         assert looker.places == {"a": (1, 1), "b": (3, 3), "c": (4, 4)}
-        rows = again.get("/objects", params={"stream": "ships"}).json()["rows"]
+        rows = again.get("/v1/objects", params={"stream": "ships"}).json()["rows"]
         assert {row["object"]: (row["x"], row["y"]) for row in rows} == looker.places
 
 
@@ -187,14 +187,14 @@ def test_a_damaged_segment_is_told_and_not_passed_over(place, client):
     data = bytearray(segment.read_bytes())
     data[-3] ^= 1
     segment.write_bytes(bytes(data))
-    told = client.get("/live/ships")
+    told = client.get("/page/live/ships")
     assert told.status_code == 400
     assert "damaged" in told.json()["error"]
     assert str(place.home.root) not in told.text
 
 
 def test_a_stream_that_there_is_not_is_told(client):
-    told = client.get("/live/boats")
+    told = client.get("/page/live/boats")
     assert (told.status_code, told.json()["error"]) == (
         404,
         "there is no stream 'boats'",

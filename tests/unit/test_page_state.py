@@ -39,7 +39,7 @@ def client(place):
 def until(client, is_so):
     """The first state of which something is so."""
     end_s = time.monotonic() + 120
-    while not is_so(state := client.get("/page-state").json()):
+    while not is_so(state := client.get("/page/state").json()):
         assert time.monotonic() < end_s, state
         time.sleep(0.1)
     return state
@@ -50,7 +50,7 @@ def stream_of(state, name):
 
 
 def test_a_home_where_nothing_ran_invents_no_figure(client):
-    told = client.get("/page-state")
+    told = client.get("/page/state")
     assert told.status_code == 200, told.text
     state = told.json()
     assert [one["name"] for one in state["streams"]] == ["ships", "cars", "taxis"]
@@ -67,7 +67,7 @@ def test_a_home_where_nothing_ran_invents_no_figure(client):
 
 def test_queries_are_grouped_by_kind_and_counted_with_their_members(place, client):
     for name, (text, _) in KINDS.items():
-        told = client.put(f"/queries/{name}", content=text)
+        told = client.put(f"/v1/queries/{name}", content=text)
         assert told.status_code == 201, told.text
     engine = Engine(place, "ships")
     try:
@@ -91,7 +91,7 @@ def test_queries_are_grouped_by_kind_and_counted_with_their_members(place, clien
     ships = stream_of(state, "ships")
     assert sum(ships["rejects"].values()) == 1
     assert set(ships["latency_ms"]) == {"p50", "p95", "p99"}
-    client.delete("/queries/box")
+    client.delete("/v1/queries/box")
     state = until(client, lambda state: len(state["queries"]) == len(KINDS) - 1)
     assert "range" not in state["query_kinds"]
 
@@ -99,7 +99,7 @@ def test_queries_are_grouped_by_kind_and_counted_with_their_members(place, clien
 def test_a_replay_has_no_latency_of_a_live_feed(place, client):
     log = log_for(place.home, place.stream("ships"))
     log.append(fix("a", 1, 1, 1).encode(), arrival_us=1)
-    client.put("/queries/box", content=KINDS["box"][0])
+    client.put("/v1/queries/box", content=KINDS["box"][0])
     engine = Engine(place, "ships")
     try:
         engine.work()
@@ -112,7 +112,7 @@ def test_a_replay_has_no_latency_of_a_live_feed(place, client):
 def test_a_stream_that_somebody_looks_at_says_how_many_objects_and_where(client):
     fixes = "".join(fix(f"s{n}", 1, n / 10, 5) for n in range(100))
     post(client, "ships", fixes)
-    client.get("/live/ships")
+    client.get("/page/live/ships")
     state = until(client, lambda state: stream_of(state, "ships")["extent"])
     ships = stream_of(state, "ships")
     assert (ships["objects"], ships["behind_segments"]) == (100, 1)
@@ -122,7 +122,7 @@ def test_a_stream_that_somebody_looks_at_says_how_many_objects_and_where(client)
 
 def test_the_extent_of_a_plane_is_where_its_objects_are_on_the_map(client):
     post(client, "cars", "id,t,x,y\na,1,0,0\nb,1,4000,1000\n", CSV)
-    client.get("/live/cars")
+    client.get("/page/live/cars")
     state = until(client, lambda state: stream_of(state, "cars")["extent"])
     cars = stream_of(state, "cars")
     west, _, _, north = cars["extent"]
@@ -142,7 +142,7 @@ def test_layers_are_told_with_their_kinds_and_extent(place, client, tmp_path):
     file = tmp_path / "parks.geojson"
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
     load(place.home, "parks", file, group="default")
-    (layer,) = client.get("/page-state").json()["layers"]
+    (layer,) = client.get("/page/state").json()["layers"]
     assert (layer["name"], layer["features"], layer["kinds"]) == (
         "parks",
         1,
@@ -155,7 +155,7 @@ def test_layers_are_told_with_their_kinds_and_extent(place, client, tmp_path):
 def test_a_setting_that_is_wrong_is_told_beside_the_streams_that_can_run(place, client):
     conf = place.conf / "streams.toml"
     conf.write_text(conf.read_text() + '\n[streams.boats]\nfromat = "csv"\n')
-    state = client.get("/page-state").json()
+    state = client.get("/page/state").json()
     assert "boats" in state["broken_streams"]
     assert str(place.conf) not in json.dumps(state)
 
@@ -172,7 +172,7 @@ def test_answers_lag_behind_by_the_engine_whatever_the_archive_does(place, clien
     folder = place.home.stream("ships")
     write_status(folder, told)
     write_status(folder, replace(told, job="archive", position=0))
-    ships = stream_of(client.get("/page-state").json(), "ships")
+    ships = stream_of(client.get("/page/state").json(), "ships")
     assert (ships["lag_s"], ships["behind_segments"]) == (0.0, 0)
     assert ships["archive_lag_s"] > 0
     post(client, "ships", fix("a", 2, 1, 1))

@@ -71,7 +71,7 @@ def tile_at(lon, lat, z):
 
 
 def get(client, z, x, y, **params):
-    return client.get(f"/tiles/parks/{z}/{x}/{y}.mvt", params=params)
+    return client.get(f"/page/tiles/parks/{z}/{x}/{y}.mvt", params=params)
 
 
 def test_features_lie_in_a_tile_where_they_lie_on_the_ground(place, client, tmp_path):
@@ -122,12 +122,12 @@ def test_a_tile_where_nothing_lies_is_empty_and_one_that_there_is_not_is_told(
     long = ((digits, 0, 0), (1, digits, 0), (1, 0, digits), (1, 0, "²"))
     for wrong in ((23, 0, 0), (2, 4, 0), (2, 0, 4), ("a", 0, 0), (1, -1, 0), *long):
         assert get(client, *wrong).status_code == 400, wrong
-    assert client.get("/tiles/none/1/0/0.mvt").status_code == 404
+    assert client.get("/page/tiles/none/1/0/0.mvt").status_code == 404
 
 
 def test_a_new_version_of_a_layer_has_new_tiles(place, client, tmp_path):
     loaded(place, tmp_path, [feature("a", shapely.box(10, 50, 10.1, 50.1))])
-    version = client.get("/page-state").json()["layers"][0]["version"]
+    version = client.get("/page/state").json()["layers"][0]["version"]
     z, x, y = tile_at(10.05, 50.05, 10)
     first = get(client, z, x, y, v=version)
     assert "max-age=86400" in first.headers["cache-control"]
@@ -174,10 +174,10 @@ def test_a_coast_with_very_many_corners_stays_a_small_tile(place, client, tmp_pa
 
 def test_features_of_planes_lie_at_the_place_of_their_streams(place, client, tmp_path):
     post(client, "cars", "id,t,x,y\na,1,0,0\nb,1,4000,4000\n", CSV)
-    client.get("/live/cars")
+    client.get("/page/live/cars")
     square = shapely.box(1000, 1000, 3000, 3000)
     loaded(place, tmp_path, [feature("sq", square)], group="town", space=PLANE)
-    (layer,) = client.get("/page-state").json()["layers"]
+    (layer,) = client.get("/page/state").json()["layers"]
     space = layer["space"]
     assert space["kind"] == "plane"
     west, south, east, north = layer["extent"]

@@ -71,7 +71,7 @@ def test_tiles_cover_a_box_as_far_in_as_they_are_few():
 
 
 def test_addresses_are_escaped():
-    assert path_of("why", "a/b", object="x&y") == "/why/a%2Fb?object=x%26y"
+    assert path_of("v1", "why", "a/b", object="x&y") == "/v1/why/a%2Fb?object=x%26y"
 
 
 def test_a_home_without_streams_is_told_how_one_comes_to_be(tmp_path: Path):
@@ -144,7 +144,7 @@ def test_a_report_begins_a_second_before_the_first_fix_and_ends_with_the_newest(
     told = recorded(page)
     assert told["since"].startswith("2026-06-20T07:59:59")
     assert told["until"].startswith("2026-06-20T08:00:30")
-    events = [line for line in said(told, "/changes/west").splitlines() if "data: " in line]  # fmt: skip
+    events = [line for line in said(told, "/v1/changes/west").splitlines() if "data: " in line]  # fmt: skip
     changes = [json.loads(line.removeprefix("data: ")) for line in events]
     assert [(one["object"], one["sign"]) for one in changes] == [("a", 1), ("b", 1), ("a", -1)]  # fmt: skip
 
@@ -172,7 +172,7 @@ def test_the_job_writes_the_page_of_each_stream_with_fixes_and_names_the_others(
     ((page,), empty) = (summary["pages"], summary["without_fixes"])
     assert (page["stream"], empty) == ("cars", ["boats"])
     told = recorded(Path(page["path"]))
-    state = json.loads(said(told, "/page-state"))
+    state = json.loads(said(told, "/page/state"))
     assert [one["name"] for one in state["streams"]] == ["cars"]
     assert report_streams(["--home", str(home.root), "--stream", "boats"]) == 2
     assert "no stream has a fix yet" in capsys.readouterr().err

@@ -18,7 +18,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops import lease
-from st_common.server.endpoints import ENDPOINTS
+from st_common.server.endpoints import PUBLIC
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
 from st_common.server.place import Place
@@ -75,7 +75,7 @@ def asked(tmp_path_factory):
     (root / "conf").mkdir()
     (root / "conf" / "streams.toml").write_text(SETTINGS)
     with served(Place(home=Home(root / "home"), conf=root / "conf")) as client:
-        client.put("/queries/zone", content=ZONE).raise_for_status()
+        client.put("/v1/queries/zone", content=ZONE).raise_for_status()
         yield client, root
 
 
@@ -100,7 +100,7 @@ def post(client, *fixes, stream="ships", **headers):
     named = {"content-type": "application/x-ndjson"}
     named |= {name.replace("_", "-"): value for name, value in headers.items()}
     return client.post(
-        f"/streams/{stream}/fixes", content="".join(fixes), headers=named
+        f"/v1/streams/{stream}/fixes", content="".join(fixes), headers=named
     )
 
 
@@ -113,7 +113,7 @@ def test_whoever_posts_mostly_what_cannot_be_read_is_warned(place, client):
 
 
 def test_a_body_may_be_packed_by_gzip_and_is_bounded_while_it_is_unpacked(client):
-    one, path = fix("a", 1, 1, 1).encode(), "/streams/ships/fixes"
+    one, path = fix("a", 1, 1, 1).encode(), "/v1/streams/ships/fixes"
     packed = gzip.compress(one * 3)
     for headers in ({}, {"content-encoding": "gzip"}):
         told = client.post(path, content=packed, headers=headers)
@@ -131,78 +131,82 @@ def test_late_fixes_are_a_warning_of_their_stream(place, client):
     times = [10, 11, 500, 12, 13, 14]  # each but 500 of an object with newer fixes
     assert post(client, *(fix("a", t, 1, 1) for t in times)).status_code == 202
     run(place.home, place.streams()["ships"], until_idle=True)
-    (ships, *_) = client.get("/status").json()["streams"]
+    (ships, *_) = client.get("/v1/status").json()["streams"]
     assert ships["late"] == 3
     assert ships["warnings"][:2] == [
         "3 of 6 fixes (50 %) came too late and changed no answer",
         "late are those of a 3",
     ]
-    (shown, *_) = client.get("/page-state").json()["streams"]
+    (shown, *_) = client.get("/page/state").json()["streams"]
     assert shown["warnings"] == ships["warnings"]
 
 
 def test_a_query_is_put_fixes_are_posted_and_its_changes_and_answer_are_read(
     place, client, engine_of
 ):
-    assert client.put("/queries/zone", content=ZONE).status_code == 201
+    assert client.put("/v1/queries/zone", content=ZONE).status_code == 201
     told = post(client, fix("a", 1, 1, 1, 3.5), fix("b", 2, 20, 1))
     assert told.status_code == 202
     assert told.json()["records"] == 2
     engine = engine_of()
     engine.work()
-    (row,) = client.get("/answers/zone").json()["rows"]
+    (row,) = client.get("/v1/answers/zone").json()["rows"]
     assert row["object"] == "a"
     assert row["fields"] == {"object": "a", "speed": 3.5}
     post(client, fix("a", 5, 30, 1), fix("c", 6, 2, 2))
     engine.work()
-    assert [one["object"] for one in client.get("/answers/zone").json()["rows"]] == [
+    assert [one["object"] for one in client.get("/v1/answers/zone").json()["rows"]] == [
         "c"
     ]
-    then = client.get("/answers/zone", params={"at": "1970-01-01T00:00:03Z"}).json()
+    then = client.get("/v1/answers/zone", params={"at": "1970-01-01T00:00:03Z"}).json()
     assert [one["object"] for one in then["rows"]] == ["a"]
-    seen = client.get("/objects", params={"stream": "ships", "bbox": "0,0,25,5"}).json()
+    seen = client.get(
+        "/v1/objects", params={"stream": "ships", "bbox": "0,0,25,5"}
+    ).json()
     assert [one["object"] for one in seen["rows"]] == ["b", "c"]
-    near = client.get("/objects", params={"stream": "ships", "near": "29,1,1"}).json()
+    near = client.get(
+        "/v1/objects", params={"stream": "ships", "near": "29,1,1"}
+    ).json()
     assert [one["object"] for one in near["rows"]] == ["a"]
-    verdict = client.post("/verify/zone").json()
+    verdict = client.post("/v1/verify/zone").json()
     assert (verdict["holds"], verdict["queries"][0]["members"]) == (True, 1)
-    (count,) = client.post("/sql", content="SELECT count(*) AS n FROM changes").json()[
-        "rows"
-    ]
+    (count,) = client.post(
+        "/v1/sql", content="SELECT count(*) AS n FROM changes"
+    ).json()["rows"]
     assert count == {"n": 3}
-    why = client.get("/why/zone", params={"object": "a"}).json()
+    why = client.get("/v1/why/zone", params={"object": "a"}).json()
     assert why["change"]["sign"] == -1
-    assert "INSIDE" in client.get("/explain/zone").json()["lines"][0]
-    (ships, *_) = client.get("/status").json()["streams"]
+    assert "INSIDE" in client.get("/v1/explain/zone").json()["lines"][0]
+    (ships, *_) = client.get("/v1/status").json()["streams"]
     assert (ships["stream"], ships["segments"] >= 3) == ("ships", True)
-    assert client.delete("/queries/zone").status_code == 200
-    (dropped,) = client.get("/queries").json()["queries"] or [{"state": "none"}]
+    assert client.delete("/v1/queries/zone").status_code == 200
+    (dropped,) = client.get("/v1/queries").json()["queries"] or [{"state": "none"}]
     assert dropped["state"] != "running"
 
 
 def test_what_a_query_costs_is_counted_over_what_is_archived(place, client):
-    client.put("/queries/zone", content=ZONE)
+    client.put("/v1/queries/zone", content=ZONE)
     post(client, fix("a", 1, 1, 1), fix("b", 2, 20, 1), fix("a", 5, 30, 1))
-    early = client.get("/explain/zone", params={"analyze": "true"})
+    early = client.get("/v1/explain/zone", params={"analyze": "true"})
     assert early.status_code == 400
     assert "error" in early.json()
     run(place.home, load_streams(place.conf)["ships"], until_idle=True)
-    lines = client.get("/explain/zone", params={"analyze": "true"}).json()["lines"]
+    lines = client.get("/v1/explain/zone", params={"analyze": "true"}).json()["lines"]
     assert any(line.startswith("actual    over 3 archived fixes") for line in lines)
-    assert client.get("/explain/zone", params={"analyze": "so"}).status_code == 400
+    assert client.get("/v1/explain/zone", params={"analyze": "so"}).status_code == 400
 
 
 def test_members_are_where_their_last_fix_was_before_it_is_judged_or_archived(
     client, engine_of
 ):
-    client.put("/queries/zone", content=ZONE)
+    client.put("/v1/queries/zone", content=ZONE)
     post(client, fix("a", 1, 1, 1))
     engine_of().work()
     post(client, fix("a", 2, 3, 1))  # no engine has seen it
-    (row,) = client.get("/answers/zone").json()["rows"]
+    (row,) = client.get("/v1/answers/zone").json()["rows"]
     assert (row["x"], row["y"]) == (3.0, 1.0)
     for name, key in (("answers.zone", "a"), ("objects.ships", "a")):
-        one = client.get(f"/ogc/collections/{name}/items/{key}").json()
+        one = client.get(f"/v1/ogc/collections/{name}/items/{key}").json()
         assert one["geometry"]["coordinates"] == [3.0, 1.0]
 
 
@@ -210,13 +214,13 @@ def test_answers_and_objects_warn_of_late_fixes(place, client):
     def work():
         run(place.home, load_streams(place.conf)["ships"], until_idle=True)
 
-    client.put("/queries/zone", content=ZONE)
+    client.put("/v1/queries/zone", content=ZONE)
     post(client, fix("a", 100, 1, 1), fix("b", 100, 1, 1))
     work()
-    assert "warnings" not in client.get("/answers/zone").json()
+    assert "warnings" not in client.get("/v1/answers/zone").json()
     post(client, *(fix("a", t, 1, 1) for t in range(20, 30)))
     work()
-    for path in ("/answers/zone", "/objects?stream=ships"):
+    for path in ("/v1/answers/zone", "/v1/objects?stream=ships"):
         (first, *_) = client.get(path).json()["warnings"]
         assert "10 of 12 fixes (83 %) came too late" in first, path
 
@@ -258,11 +262,11 @@ def test_fixes_come_in_many_forms_into_streams_of_any_text_format(
     place, client, engine_of, media, body, stream
 ):
     headers = {"content-type": media}
-    told = client.post(f"/streams/{stream}/fixes", content=body, headers=headers)
+    told = client.post(f"/v1/streams/{stream}/fixes", content=body, headers=headers)
     assert (told.status_code, told.json()["records"]) == (202, 1)
     engine = engine_of(stream)
     engine.work()
-    (seen,) = client.get("/objects", params={"stream": stream}).json()["rows"]
+    (seen,) = client.get("/v1/objects", params={"stream": stream}).json()["rows"]
     assert (seen["object"], seen["x"], seen["y"]) == ("a", 2.0, 3.0)
 
 
@@ -283,7 +287,7 @@ def test_a_body_that_cannot_be_taken_says_why_and_stores_nothing(
 ):
     status, wrong = refused
     told = client.post(
-        f"/streams/{stream}/fixes", content=body, headers={"content-type": media}
+        f"/v1/streams/{stream}/fixes", content=body, headers={"content-type": media}
     )
     assert told.status_code == status
     assert wrong in told.json()["error"]
@@ -323,7 +327,8 @@ def test_many_who_post_at_once_share_segments_and_each_is_told_his_own_place(
     engine = engine_of()
     engine.work()
     rows = client.post(
-        "/sql", content="SELECT object, segment, row FROM positions_ships ORDER BY 1, 3"
+        "/v1/sql",
+        content="SELECT object, segment, row FROM positions_ships ORDER BY 1, 3",
     ).json()["rows"]
     first = {
         one["object"]: one["segment"] * (1 << 24) + one["row"] for one in reversed(rows)
@@ -363,15 +368,17 @@ def until(is_so):
 def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
     place, client, engine_of
 ):
-    client.put("/queries/zone", content=ZONE)
-    client.put("/queries/all", content="SELECT * FROM ships INSIDE (-90, -90, 90, 90)")
+    client.put("/v1/queries/zone", content=ZONE)
+    client.put(
+        "/v1/queries/all", content="SELECT * FROM ships INSIDE (-90, -90, 90, 90)"
+    )
     post(client, fix("old", 1, 1, 1))
     engine = engine_of()
     engine.work()
     with (
-        listening_to(client, "/changes/zone") as mine,
-        listening_to(client, "/streams/ships/changes") as every,
-        listening_to(client, "/changes/zone?since=0") as since,
+        listening_to(client, "/v1/changes/zone") as mine,
+        listening_to(client, "/v1/streams/ships/changes") as every,
+        listening_to(client, "/v1/changes/zone?since=0") as since,
     ):
         for t in range(2, 12):
             post(client, fix(f"s{t}", t, 1, 1))
@@ -386,7 +393,7 @@ def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
         f"{one['position']}/{one['seq']}" for _, one in mine
     ]
     assert mine[0][1]["fields"] == {"object": "s2", "speed": 1.0}
-    with listening_to(client, "/changes/zone", Last_Event_ID=mine[3][0]) as rest:
+    with listening_to(client, "/v1/changes/zone", Last_Event_ID=mine[3][0]) as rest:
         post(client, fix("new", 20, 1, 1))
         engine.work()
         until(lambda: len(rest) == 7)
@@ -398,18 +405,18 @@ def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
     ("request_made", "refused"),
     [
         (("GET", "/nothing", ""), (404, "there is no GET /nothing")),
-        (("PATCH", "/queries", ""), (405, "there is no PATCH /queries")),
-        (("GET", "/answers/none", ""), (404, "unknown query 'none'")),
-        (("GET", "/answers/zone?att=1", ""), (400, "unknown parameter 'att'")),
-        (("GET", "/answers/zone?at=noon", ""), (400, "must be a time")),
-        (("GET", "/objects", ""), (400, "'stream' is missing")),
-        (("GET", "/objects?stream=ships&bbox=1,2", ""), (400, "must be 4 numbers")),
-        (("GET", "/changes/zone?since=-1", ""), (400, "whole number")),
-        (("POST", "/queries", "REGISTER QUERY a AS SELECT * FROM ship INSIDE (0,0,1,1)"), (400, "did you mean ships")),
-        (("PUT", "/queries/b", "DROP QUERY zone"), (400, "must be a SELECT")),
-        (("POST", "/sql", "DROP TABLE changes"), (400, "")),
-        (("POST", "/sql", "SELECT * FROM read_csv('/etc/passwd')"), (400, "")),
-        (("GET", "/ogc/collections/none/items", ""), (404, "no collection 'none'")),
+        (("PATCH", "/v1/queries", ""), (405, "there is no PATCH /v1/queries")),
+        (("GET", "/v1/answers/none", ""), (404, "unknown query 'none'")),
+        (("GET", "/v1/answers/zone?att=1", ""), (400, "unknown parameter 'att'")),
+        (("GET", "/v1/answers/zone?at=noon", ""), (400, "must be a time")),
+        (("GET", "/v1/objects", ""), (400, "'stream' is missing")),
+        (("GET", "/v1/objects?stream=ships&bbox=1,2", ""), (400, "must be 4 numbers")),
+        (("GET", "/v1/changes/zone?since=-1", ""), (400, "whole number")),
+        (("POST", "/v1/queries", "REGISTER QUERY a AS SELECT * FROM ship"), (400, "did you mean ships")),
+        (("PUT", "/v1/queries/b", "DROP QUERY zone"), (400, "must be a SELECT")),
+        (("POST", "/v1/sql", "DROP TABLE changes"), (400, "")),
+        (("POST", "/v1/sql", "SELECT * FROM read_csv('/etc/passwd')"), (400, "")),
+        (("GET", "/v1/ogc/collections/none/items", ""), (404, "no collection 'none'")),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line_without_paths_of_the_machine(
@@ -423,22 +430,22 @@ def test_what_is_wrong_is_told_in_one_line_without_paths_of_the_machine(
 
 
 def test_a_hint_names_a_request_and_no_command(client):
-    for path in ("/changes/none", "/answers/none", "/queries/none"):
+    for path in ("/v1/changes/none", "/v1/answers/none", "/v1/queries/none"):
         told = client.get(path).json()
-        assert told["hint"] == "`GET /queries` names all", path
+        assert told["hint"] == "`GET /v1/queries` names all", path
 
 
 def test_a_query_is_verified_once_its_fixes_are_archived_and_not_before(
     place, client, engine_of
 ):
-    client.put("/queries/zone", content=ZONE)
-    nobody = client.post("/verify")
+    client.put("/v1/queries/zone", content=ZONE)
+    nobody = client.post("/v1/verify")
     assert (nobody.status_code, nobody.json()["error"]) == (
         400,
         "stream 'ships' has nothing to verify yet",
     )
     held = lease.take(place.home.stream("ships"), now_us=time.time_ns() // 1000)
-    waiting = client.post("/verify")
+    waiting = client.post("/v1/verify")
     lease.release(held)
     assert (waiting.status_code, waiting.json()["error"]) == (
         503,
@@ -447,14 +454,14 @@ def test_a_query_is_verified_once_its_fixes_are_archived_and_not_before(
     assert waiting.json()["hint"] == "try again in 30 s"
     post(client, fix("a", 1, 1, 1))
     engine_of().work()
-    assert client.post("/verify").json()["holds"] is True
+    assert client.post("/v1/verify").json()["holds"] is True
 
 
 def test_a_broken_setting_is_told_without_its_path(place, client):
     (place.conf / "streams.toml").write_text(
         SETTINGS.replace("[streams.cars]\nformat", "[streams.cars]\nfromat")
     )
-    told = client.get("/objects", params={"stream": "cars"})
+    told = client.get("/v1/objects", params={"stream": "cars"})
     assert told.status_code == 400
     assert told.json()["error"].startswith(
         "CONF/streams.toml: stream 'cars': unknown key 'fromat'"
@@ -466,17 +473,19 @@ def test_other_machines_need_a_token_and_requests_are_limited(place):
         require_token("0.0.0.0", None)
     limits = Limits(body_bytes=100, requests_per_s=1.0, burst=3)
     with served(place, token="secret", limits=limits) as client:
-        assert client.get("/status").status_code == 401
+        assert client.get("/v1/status").status_code == 401
         assert (
-            client.get("/status", headers={"Authorization": "Bearer wrong"}).status_code
+            client.get(
+                "/v1/status", headers={"Authorization": "Bearer wrong"}
+            ).status_code
             == 401
         )
         client.headers["Authorization"] = "Bearer secret"
-        assert client.get("/status").status_code == 200
+        assert client.get("/v1/status").status_code == 200
         assert post(client, fix("a", 1, 1, 1) * 3).status_code == 413
         chunks = (fix("a", 1, 1, 1).encode() for _ in range(3))
-        assert client.post("/streams/ships/fixes", content=chunks).status_code == 413
-        refused = [client.get("/status") for _ in range(5)]
+        assert client.post("/v1/streams/ships/fixes", content=chunks).status_code == 413
+        refused = [client.get("/v1/status") for _ in range(5)]
         assert [one.status_code for one in refused][-1] == 429
         assert refused[-1].headers["Retry-After"] == "1"
 
@@ -496,26 +505,26 @@ def test_other_machines_need_a_token_and_requests_are_limited(place):
 )
 def test_pages_of_others_and_other_names_are_refused(asked, headers, status):
     client, _ = asked
-    assert client.get("/status", headers=headers).status_code == status
+    assert client.get("/v1/status", headers=headers).status_code == status
     # there it is already, and no new one
-    told = client.put("/queries/zone", content=ZONE, headers=headers)
+    told = client.put("/v1/queries/zone", content=ZONE, headers=headers)
     assert told.status_code == status
 
 
 def test_a_server_with_a_token_is_asked_by_any_name(place):
     shown = {"Authorization": "Bearer secret", "Host": "fairway.example"}
     with served(place, token="secret") as client:
-        assert client.get("/status", headers=shown).status_code == 200
+        assert client.get("/v1/status", headers=shown).status_code == 200
 
 
 def test_requests_are_counted_by_endpoint(client):
-    client.put("/queries/zone", content=ZONE)
-    client.get("/queries/zone")
-    client.get("/queries/none")
+    client.put("/v1/queries/zone", content=ZONE)
+    client.get("/v1/queries/zone")
+    client.get("/v1/queries/none")
     client.get("/nowhere/secret-id")
-    client.get("/status", headers={"Host": "rebound.example"})
+    client.get("/v1/status", headers={"Host": "rebound.example"})
     told = client.get("/metrics").text
-    counted = 'fairway_http_requests_total{endpoint="/queries/{query}",method='
+    counted = 'fairway_http_requests_total{endpoint="/v1/queries/{query}",method='
     assert f'{counted}"PUT",status="201"}} 1.0' in told
     assert f'{counted}"GET",status="200"}} 1.0' in told
     assert f'{counted}"GET",status="404"}} 1.0' in told
@@ -523,7 +532,7 @@ def test_requests_are_counted_by_endpoint(client):
     assert 'endpoint="refused",method="-",status="403"} 1.0' in told
     assert "secret-id" not in told
     assert (
-        'fairway_http_request_seconds_count{endpoint="/queries/{query}",method="GET"} 2.0'
+        'fairway_http_request_seconds_count{endpoint="/v1/queries/{query}",method="GET"} 2.0'
         in told
     )
 
@@ -531,14 +540,14 @@ def test_requests_are_counted_by_endpoint(client):
 def test_fixes_of_the_past_do_not_let_time_go_on(place, client):
     post(client, fix("a", 1, 1, 1))
     past = client.post(
-        "/streams/ships/fixes?live=false",
+        "/v1/streams/ships/fixes?live=false",
         content=fix("a", 2, 1, 1),
         headers={"content-type": "application/x-ndjson"},
     )
     assert past.status_code == 202
     segments = Log(place.home.log("ships")).segments(0)
     assert [one.live for one in segments if not one.control] == [True, False]
-    wrong = client.post("/streams/ships/fixes?live=no", content=fix("a", 3, 1, 1))
+    wrong = client.post("/v1/streams/ships/fixes?live=no", content=fix("a", 3, 1, 1))
     assert wrong.status_code == 400
     assert "true or false" in wrong.json()["error"]
 
@@ -547,43 +556,43 @@ def test_an_engine_runs_once_its_stream_has_begun(place, client):
     engines = Engines(place, print)
     assert not any(one.running for one in engines.streams().values())
     post(client, fix("a", 1, 1, 1))
-    client.put("/queries/near", content="SELECT * FROM cars INSIDE (0, 0, 1, 1)")
+    client.put("/v1/queries/near", content="SELECT * FROM cars INSIDE (0, 0, 1, 1)")
     running = {name for name, one in engines.streams().items() if one.running}
     assert running == {"ships", "cars"}
 
 
 def test_gis_reads_answers_objects_and_visits_as_features(place, client, engine_of):
-    client.put("/queries/zone", content=ZONE)
+    client.put("/v1/queries/zone", content=ZONE)
     fixes = [fix(f"s{n:02d}", n, n, 1, float(n)) for n in range(25)]
     post(client, *fixes)
     engine = engine_of()
     engine.work()
     base = str(client.base_url).rstrip("/")
-    layers = {name for name, _ in pyogrio.list_layers(f"OAPIF:{base}/ogc")}
+    layers = {name for name, _ in pyogrio.list_layers(f"OAPIF:{base}/v1/ogc")}
     assert {"objects.ships", "answers.zone", "visits.ships"} <= layers
-    seen = pyogrio.read_arrow(f"OAPIF:{base}/ogc", layer="objects.ships")[1]
+    seen = pyogrio.read_arrow(f"OAPIF:{base}/v1/ogc", layer="objects.ships")[1]
     assert len(seen) == 25
     boxed = pyogrio.read_arrow(
-        f"OAPIF:{base}/ogc", layer="objects.ships", bbox=(3, 0, 6, 2)
+        f"OAPIF:{base}/v1/ogc", layer="objects.ships", bbox=(3, 0, 6, 2)
     )[1]
     assert len(boxed) == 4
-    members = pyogrio.read_arrow(f"{base}/ogc/collections/answers.zone/items")[1]
+    members = pyogrio.read_arrow(f"{base}/v1/ogc/collections/answers.zone/items")[1]
     assert sorted(members["object"].to_pylist()) == [f"s{n:02d}" for n in range(11)]
     page = client.get(
-        "/ogc/collections/objects.ships/items", params={"limit": 10}
+        "/v1/ogc/collections/objects.ships/items", params={"limit": 10}
     ).json()
     pages = [page]
     while following := [one["href"] for one in page["links"] if one["rel"] == "next"]:
         page = client.get(following[0]).json()
         pages.append(page)
     assert [one["numberReturned"] for one in pages] == [10, 10, 5]
-    assert client.get("/ogc/collections/objects.ships/items/s03").json()[
+    assert client.get("/v1/ogc/collections/objects.ships/items/s03").json()[
         "geometry"
     ] == {"type": "Point", "coordinates": [3.0, 1.0]}
-    stays = client.get("/ogc/collections/visits.ships/items").json()["features"]
+    stays = client.get("/v1/ogc/collections/visits.ships/items").json()["features"]
     began = sorted(one["geometry"]["coordinates"] for one in stays)
     assert began == [[float(n), 1.0] for n in range(11)]
-    assert client.get("/ogc").headers["content-type"] == "application/json"
+    assert client.get("/v1/ogc").headers["content-type"] == "application/json"
 
 
 @pytest.mark.spec("P10")
@@ -594,18 +603,26 @@ def test_a_collection_of_a_layer_says_whose_data_it_is(place, client, tmp_path):
     file.write_text(json.dumps({"type": "FeatureCollection", "features": [feature]}))
     load(place.home, "parks", file, group="default", attribution="© City of Helsinki")
     load(place.home, "lakes", file, group="default")
-    listed = client.get("/ogc/collections").json()["collections"]
+    listed = client.get("/v1/ogc/collections").json()["collections"]
     said = {one["id"]: one.get("attribution") for one in listed}
     assert said["layers.parks"] == "© City of Helsinki"
     assert said["layers.lakes"] is said["objects.ships"] is None
-    one = client.get("/ogc/collections/layers.parks").json()
+    one = client.get("/v1/ogc/collections/layers.parks").json()
     assert one["attribution"] == "© City of Helsinki"
 
 
+def test_an_address_without_a_version_is_refused_with_the_one_that_has_it(client):
+    for path in ("/queries", "/answers/zone", "/streams/ships/fixes", "/ogc"):
+        reply = client.get(path)
+        assert reply.status_code == 404
+        assert reply.json()["hint"] == f"it is /v1{path} now"
+    assert client.get("/query").json()["hint"].startswith("/v1/openapi.json has all")
+
+
 def test_the_description_of_the_api_has_every_address(client):
-    told = client.get("/openapi.json").json()
+    told = client.get("/v1/openapi.json").json()
     assert told["openapi"] == "3.0.3"
-    for one in ENDPOINTS:
+    for one in PUBLIC:
         operation = told["paths"][one.path][one.method.lower()]
         assert operation["summary"] == one.about
         assert {p["name"] for p in operation["parameters"]} >= {
@@ -614,15 +631,15 @@ def test_the_description_of_the_api_has_every_address(client):
     ids = [
         one["operationId"] for path in told["paths"].values() for one in path.values()
     ]
-    assert len(ids) == len(set(ids)) == len(ENDPOINTS)
+    assert len(ids) == len(set(ids)) == len(PUBLIC)
 
 
 def test_metrics_are_served_with_the_number_of_those_who_listen(
     place, client, engine_of
 ):
-    client.put("/queries/zone", content=ZONE)
+    client.put("/v1/queries/zone", content=ZONE)
     engine_of().work()
-    with listening_to(client, "/changes/zone"):
+    with listening_to(client, "/v1/changes/zone"):
         told = client.get("/metrics").text
     assert 'fairway_listeners{stream="ships"} 1' in told
     assert "fairway_" in told.partition("fairway_listeners")[0]
@@ -630,14 +647,14 @@ def test_metrics_are_served_with_the_number_of_those_who_listen(
 
 def test_a_stream_that_was_created_is_one_like_others(client, engine_of):
     statement = f"CREATE STREAM came AS SELECT ISTREAM (object) FROM ships {ZONE.partition('ships ')[2]}"
-    created = client.post("/queries", content=statement)
+    created = client.post("/v1/queries", content=statement)
     assert created.json()["streams_created"] == ["came"], created.text
     text = "REGISTER QUERY near AS SELECT * FROM came INSIDE (0, 0, 5, 5)"
-    assert client.post("/queries", content=text).status_code == 201
+    assert client.post("/v1/queries", content=text).status_code == 201
     post(client, fix("a", 1, 1, 1))
     engine_of().work()
-    for path in ("/answers/near", "/objects?stream=came", "/answers/came"):
+    for path in ("/v1/answers/near", "/v1/objects?stream=came", "/v1/answers/came"):
         told = client.get(path)
         assert told.status_code == 200, told.text
-    named = [one["stream"] for one in client.get("/status").json()["streams"]]
+    named = [one["stream"] for one in client.get("/v1/status").json()["streams"]]
     assert named == ["ships", "cars", "walks", "came"]

@@ -58,22 +58,22 @@ def answering():
 QUERY = "SELECT * FROM ships INSIDE (0, 0, 9, 9)"
 THEN = "2024-05-01T00:00:00Z"
 AND_SO_ON = " AND ".join(["x > 1"] * 1300)
-REGISTERED = ("PUT", "/queries/zone", QUERY)
+REGISTERED = ("PUT", "/v1/queries/zone", QUERY)
 LONG = [
-    ("POST", "/verify", "", "check"),
-    ("POST", "/verify/zone", "", "check"),
-    ("POST", "/backtest?days=1", f"REGISTER QUERY other AS {QUERY}", "check"),
-    ("GET", "/explain/zone?analyze=true", "", "check"),
-    ("POST", "/explain", QUERY, "ask"),
-    ("POST", "/ask", f"{QUERY} AS OF '2024-01-01'", "ask"),
-    ("POST", "/queries", f"REGISTER QUERY other AS {QUERY}", "register"),
-    ("PUT", "/queries/other", QUERY, "register"),
-    ("GET", "/why/zone?object=a", "", "read"),
-    ("GET", f"/objects?stream=ships&at={THEN}", "", "read"),
-    ("GET", "/ogc/collections/visits.ships/items", "", "read"),
-    ("GET", "/ways/ships?object=a", "", "read"),
-    ("GET", f"/objects?stream=ships&where={AND_SO_ON}", "", "read"),
-    ("POST", "/check", f"{QUERY} WHERE {AND_SO_ON}", "ask"),
+    ("POST", "/v1/verify", "", "check"),
+    ("POST", "/v1/verify/zone", "", "check"),
+    ("POST", "/v1/backtest?days=1", f"REGISTER QUERY other AS {QUERY}", "check"),
+    ("GET", "/v1/explain/zone?analyze=true", "", "check"),
+    ("POST", "/v1/explain", QUERY, "ask"),
+    ("POST", "/page/ask", f"{QUERY} AS OF '2024-01-01'", "ask"),
+    ("POST", "/v1/queries", f"REGISTER QUERY other AS {QUERY}", "register"),
+    ("PUT", "/v1/queries/other", QUERY, "register"),
+    ("GET", "/v1/why/zone?object=a", "", "read"),
+    ("GET", f"/v1/objects?stream=ships&at={THEN}", "", "read"),
+    ("GET", "/v1/ogc/collections/visits.ships/items", "", "read"),
+    ("GET", "/page/ways/ships?object=a", "", "read"),
+    ("GET", f"/v1/objects?stream=ships&where={AND_SO_ON}", "", "read"),
+    ("POST", "/page/check", f"{QUERY} WHERE {AND_SO_ON}", "ask"),
 ]
 
 
@@ -83,13 +83,13 @@ def asked(client, method, path, body, **how):
 
 
 def names(client):
-    return [one["name"] for one in client.get("/queries").json()["queries"]]
+    return [one["name"] for one in client.get("/v1/queries").json()["queries"]]
 
 
 @contextlib.contextmanager
 def standing_still(client):
     """A process that answers is asked and does not go on; it is what computing for ever looks like from outside."""
-    client.post("/sql", content="SELECT 1")
+    client.post("/v1/sql", content="SELECT 1")
     (process,) = answering()
     process.suspend()
     try:
@@ -109,13 +109,19 @@ def until(is_so):
 def test_what_takes_too_long_is_ended_and_fixes_are_taken_meanwhile(place):
     limited(place, ask_s=3, ask_at_once=1)
     with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
-        assert client.post("/sql", content="SELECT 1 AS n").json()["rows"] == [{"n": 1}]
+        assert client.post("/v1/sql", content="SELECT 1 AS n").json()["rows"] == [
+            {"n": 1}
+        ]
         slow = [
-            pool.submit(httpx.post, f"{client.base_url}/sql", content=text, timeout=60)
+            pool.submit(
+                httpx.post, f"{client.base_url}/v1/sql", content=text, timeout=60
+            )
             for text in (ENDLESS, "SELECT 2 AS n")
         ]
         while not all(one.done() for one in slow):
-            assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+            assert (
+                client.post("/v1/streams/ships/fixes", content=FIX).status_code == 202
+            )
             time.sleep(0.1)
         told = [one.result() for one in slow]
         assert told[0].status_code == 400
@@ -123,7 +129,9 @@ def test_what_takes_too_long_is_ended_and_fixes_are_taken_meanwhile(place):
         assert "ask_s" in told[0].json()["hint"]
         # the other one waited for its turn, and got it or was told to come again
         assert told[1].status_code in (200, 503)
-        assert client.post("/sql", content="SELECT 3 AS n").json()["rows"] == [{"n": 3}]
+        assert client.post("/v1/sql", content="SELECT 3 AS n").json()["rows"] == [
+            {"n": 3}
+        ]
     assert answering() == []
 
 
@@ -142,15 +150,17 @@ def test_what_takes_too_long_is_ended_and_fixes_are_taken_meanwhile(place):
 def test_what_takes_too_much_memory_is_refused_and_the_next_is_answered(place, text):
     limited(place, ask_memory_mb=400)
     with served(place) as client:
-        told = client.post("/sql", content=text)
+        told = client.post("/v1/sql", content=text)
         assert told.status_code == 400, told.text
         assert "memory" in told.json()["error"]
-        assert client.post("/sql", content="SELECT 1 AS n").json()["rows"] == [{"n": 1}]
+        assert client.post("/v1/sql", content="SELECT 1 AS n").json()["rows"] == [
+            {"n": 1}
+        ]
 
 
 def test_processes_that_answer_give_way_to_the_server_from_their_start_on(place):
     with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
-        told = pool.submit(client.post, "/sql", content="SELECT 1")
+        told = pool.submit(client.post, "/v1/sql", content="SELECT 1")
         until(answering)  # it imports what it needs, for a second at least
         (process,) = answering()
         assert process.nice() >= psutil.Process().nice() + 10
@@ -163,41 +173,43 @@ def test_processes_that_answer_give_way_to_the_server_from_their_start_on(place)
 
 def test_a_process_that_was_killed_holds_up_nobody_and_is_not_called_too_large(place):
     with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
-        client.post("/sql", content="SELECT 1")
+        client.post("/v1/sql", content="SELECT 1")
         (idle,) = answering()
         idle.kill()
         until(lambda: not psutil.pid_exists(idle.pid))
-        told = client.post("/sql", content="SELECT 1")
+        told = client.post("/v1/sql", content="SELECT 1")
         assert told.status_code == 200, told.text
-        slow = pool.submit(client.post, "/sql", content=ENDLESS, timeout=60)
+        slow = pool.submit(client.post, "/v1/sql", content=ENDLESS, timeout=60)
         (busy,) = answering()
         until(lambda: busy.status() == psutil.STATUS_RUNNING and busy.num_threads() > 1)
         busy.kill()
         told = slow.result()
         assert (told.status_code, "signal 9" in told.text) == (503, True)
-        assert client.post("/sql", content="SELECT 1").status_code == 200
+        assert client.post("/v1/sql", content="SELECT 1").status_code == 200
 
 
 def test_a_question_ends_when_whoever_asked_is_gone(place):
     with served(place) as client:
-        client.post("/sql", content="SELECT 1")
+        client.post("/v1/sql", content="SELECT 1")
         assert len(answering()) == 1
         with pytest.raises(httpx.ReadTimeout):
-            client.post("/sql", content=ENDLESS, timeout=1)
+            client.post("/v1/sql", content=ENDLESS, timeout=1)
         until(lambda: answering() == [])
 
 
 def test_what_is_asked_in_arrow_and_what_is_wrong_are_told_from_there_too(place):
     arrow = {"accept": "application/vnd.apache.arrow.stream"}
     with served(place) as client:
-        assert client.post("/sql", content="SELECT 1", headers=arrow).content[:4] == (
-            b"\xff\xff\xff\xff"
-        )
-        told = client.post("/sql", content="SELECT nothing")
+        assert client.post("/v1/sql", content="SELECT 1", headers=arrow).content[
+            :4
+        ] == (b"\xff\xff\xff\xff")
+        told = client.post("/v1/sql", content="SELECT nothing")
         assert told.status_code == 400
         assert "nothing" in told.json()["error"]
-        assert client.post("/sql?limit=x", content="SELECT 1").status_code == 400
-        told = client.post("/ask", content="SELECT * FROM ships INSIDE (0, 0, 1, 1)")
+        assert client.post("/v1/sql?limit=x", content="SELECT 1").status_code == 400
+        told = client.post(
+            "/page/ask", content="SELECT * FROM ships INSIDE (0, 0, 1, 1)"
+        )
         assert told.status_code == 400
         assert str(place.home.root) not in told.text
 
@@ -205,10 +217,10 @@ def test_what_is_asked_in_arrow_and_what_is_wrong_are_told_from_there_too(place)
 def test_bytes_and_what_json_does_not_have_come_as_text(place):
     text = "SELECT '\\x00\\xff'::BLOB AS geometry, 'inf'::DOUBLE AS high, '{' AS fields"
     with served(place) as client:
-        (row,) = client.post("/sql", content=text).json()["rows"]
+        (row,) = client.post("/v1/sql", content=text).json()["rows"]
         assert row == {"geometry": "00ff", "high": "inf", "fields": "{"}
         for value in ("TIMESTAMP '290000-01-01'", "'infinity'::TIMESTAMP"):
-            told = client.post("/sql", content=f"SELECT {value} AS t")
+            told = client.post("/v1/sql", content=f"SELECT {value} AS t")
             assert told.status_code == 400, told.text
 
 
@@ -230,7 +242,7 @@ def test_whatever_computes_is_ended_in_time_and_the_next_is_answered(
             assert answering() == []
             assert names(client) == ["zone"]
         limited(place)
-        assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+        assert client.post("/v1/streams/ships/fixes", content=FIX).status_code == 202
         assert asked(client, *REGISTERED[:2], f"{QUERY} ").status_code == 200
 
 
@@ -255,14 +267,16 @@ def test_short_texts_are_checked_and_completed_while_no_process_answers(place):
     with served(place) as client:
         for number in range(9):
             box = f"CREATE AREA a{number} AS 'POLYGON((0 0,{number + 1} 0,1 1,0 0))'"
-            assert asked(client, "POST", "/queries", box).status_code == 201
+            assert asked(client, "POST", "/v1/queries", box).status_code == 201
         with standing_still(client):
             for text in (QUERY, "SELECT * FROM ships INSIDE a1 AND INSIDE a2"):
-                told = client.post("/check", content=text).json()
+                told = client.post("/page/check", content=text).json()
                 assert told["ok"], told
                 body = {"text": text, "cursor": len(text)}
-                assert client.post("/complete", json=body).json()["options"]
-            told = client.post("/check", content="SELECT * FROM ships INSIDE nowhere")
+                assert client.post("/page/complete", json=body).json()["options"]
+            told = client.post(
+                "/page/check", content="SELECT * FROM ships INSIDE nowhere"
+            )
             assert "unknown area 'nowhere'" in told.json()["error"]
 
 
@@ -274,26 +288,27 @@ def test_a_short_text_that_names_much_is_checked_by_a_process(place):
     names = " AND ".join(["INSIDE small"] * 9)
     with served(place) as client:
         for text in (large, small):
-            told = asked(client, "POST", "/queries", text)
+            told = asked(client, "POST", "/v1/queries", text)
             assert told.status_code == 201, told.text
         for text in ("INSIDE large", names):
             with standing_still(client):
                 limited(place, ask_s=2)
-                told = client.post("/check", content=f"SELECT * FROM ships {text}")
+                told = client.post("/page/check", content=f"SELECT * FROM ships {text}")
                 assert "takes longer than 2 s" in told.json()["error"]
             limited(place)
-            told = client.post("/check", content=f"SELECT * FROM ships {text}")
+            told = client.post("/page/check", content=f"SELECT * FROM ships {text}")
             assert told.json()["ok"], told.text
 
 
 def test_what_is_read_apart_is_what_the_page_would_be_told_here(place):
     """Links of OGC lead to the server that was asked, and an id may have a slash."""
     with served(place) as client:
-        told = client.get("/ogc/collections/objects.ships/items").json()
+        told = client.get("/v1/ogc/collections/objects.ships/items").json()
         assert {one["href"] for one in told["links"]} == {
-            f"{client.base_url}/ogc/collections/objects.ships/items?offset=0"
+            f"{client.base_url}/v1/ogc/collections/objects.ships/items",
+            f"{client.base_url}/v1/ogc/collections/objects.ships",
         }
-        assert client.get("/object/ships/a/b").json()["error"] == (
+        assert client.get("/page/object/ships/a/b").json()["error"] == (
             "stream 'ships' has no object 'a/b'"
         )
 
@@ -304,13 +319,15 @@ def test_kinds_do_not_wait_for_each_other(place):
     with served(place) as client, concurrent.futures.ThreadPoolExecutor() as pool:
         with standing_still(client):
             slow = pool.submit(
-                httpx.post, f"{client.base_url}/sql", content="SELECT 1", timeout=60
+                httpx.post, f"{client.base_url}/v1/sql", content="SELECT 1", timeout=60
             )
             time.sleep(0.5)
             assert asked(client, *REGISTERED).status_code == 201
-            told = client.post("/verify").json()  # nothing is archived that it needs
+            told = client.post("/v1/verify").json()  # nothing is archived that it needs
             assert "ships" in told["error"], told
-            assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+            assert (
+                client.post("/v1/streams/ships/fixes", content=FIX).status_code == 202
+            )
             assert not slow.done()
         assert slow.result().status_code == 503  # it was killed
 
@@ -323,7 +340,7 @@ def test_a_registration_is_refused_by_what_it_takes_and_not_half_done(place):
         for n in range(400)
     )
     with served(place) as client:
-        told = client.post("/queries", content=many + f";{corners}")
+        told = client.post("/v1/queries", content=many + f";{corners}")
         assert told.status_code in (400, 503)
         assert names(client) == []
         assert asked(client, *REGISTERED).status_code == 201
@@ -331,11 +348,11 @@ def test_a_registration_is_refused_by_what_it_takes_and_not_half_done(place):
 
 def test_a_query_is_registered_though_the_settings_cannot_be_read_any_more(place):
     with served(place) as client:
-        assert client.post("/streams/ships/fixes", content=FIX).status_code == 202
+        assert client.post("/v1/streams/ships/fixes", content=FIX).status_code == 202
         (place.conf / "streams.toml").write_text("[[[")
         assert asked(client, *REGISTERED).status_code == 201
         assert asked(client, *REGISTERED).status_code == 200
-        told = client.post("/sql", content="SELECT count(*) AS n FROM queries")
+        told = client.post("/v1/sql", content="SELECT count(*) AS n FROM queries")
         assert told.json()["rows"] == [{"n": 2}]
 
 

@@ -41,9 +41,9 @@ def connected(client):
     "sent",
     [
         b"",
-        b"GET /status HTTP/1.1\r\nhost: 127.",
-        b"POST /sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 8\r\n\r\nSEL",
-        b"POST /sql HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nSEL",
+        b"GET /v1/status HTTP/1.1\r\nhost: 127.",
+        b"POST /v1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: 8\r\n\r\nSEL",
+        b"POST /v1/sql HTTP/1.1\r\nhost: 127.0.0.1\r\ntransfer-encoding: chunked\r\n\r\n3\r\nSEL",
     ],
     ids=["nothing", "half a head", "half a body", "half of the chunks"],
 )
@@ -55,7 +55,7 @@ def test_whoever_ends_no_request_is_let_go(place, sent):
 
 def test_a_byte_behind_an_answer_does_not_keep_a_connection(place):
     with served(place, bounds=SHORT) as client, connected(client) as slow:
-        slow.sendall(b"GET /ogc HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
+        slow.sendall(b"GET /v1/ogc HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
         assert slow.recv(1 << 16).startswith(b"HTTP/1.1 200")
         slow.sendall(b"G")
         while slow.recv(1 << 16):
@@ -65,12 +65,12 @@ def test_a_byte_behind_an_answer_does_not_keep_a_connection(place):
 def test_one_that_waits_gives_way_and_where_all_are_busy_a_new_one_is_told_so(place):
     with served(place, bounds=PATIENT) as client, contextlib.ExitStack() as stack:
         silent = [stack.enter_context(connected(client)) for _ in range(3)]
-        assert client.get("/ogc").is_success
+        assert client.get("/v1/ogc").is_success
         assert silent[0].recv(100) == b""
         listening = [stack.enter_context(connected(client)) for _ in range(3)]
         for one in listening:
             one.sendall(
-                b"GET /streams/ships/changes HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
+                b"GET /v1/streams/ships/changes HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
             )
             assert one.recv(100).startswith(b"HTTP/1.1 200")
         with connected(client) as late:
@@ -78,7 +78,7 @@ def test_one_that_waits_gives_way_and_where_all_are_busy_a_new_one_is_told_so(pl
             assert told.startswith(b"HTTP/1.1 503")
             assert b"retry-after: 1" in told
         listening[0].close()
-        while httpx.get(client.base_url.join("/ogc")).status_code == 503:
+        while httpx.get(client.base_url.join("/v1/ogc")).status_code == 503:
             pass
 
 
@@ -99,14 +99,14 @@ def test_wrong_tokens_of_a_host_are_counted_and_a_right_one_is_not_locked_out():
 def test_a_server_refuses_to_look_at_more_tokens_and_says_when_it_will(place):
     with served(place, token="0123456789abcdef") as client:
         told = [
-            client.get("/status", headers={"authorization": f"Bearer {n}"})
+            client.get("/v1/status", headers={"authorization": f"Bearer {n}"})
             for n in range(25)
         ]
         assert [one.status_code for one in told] == [401] * 20 + [429] * 5
         assert 1 <= int(told[-1].headers["retry-after"]) <= 10
-        assert client.get("/status").status_code == 401  # shows none, guesses none
+        assert client.get("/v1/status").status_code == 401  # shows none, guesses none
         right = {"authorization": "Bearer 0123456789abcdef"}
-        assert client.get("/status", headers=right).status_code == 429
+        assert client.get("/v1/status", headers=right).status_code == 429
         assert client.get("/").status_code in (200, 404)
 
 
@@ -119,7 +119,7 @@ def test_a_server_refuses_to_look_at_more_tokens_and_says_when_it_will(place):
         ("{home}-2/x is another one", "PATH is another one"),
         ("No such file: /usr/lib/python3/a.py", "No such file: PATH"),
         ("open('/etc/passwd'), /tmp", "open('PATH'), PATH"),
-        ("see `GET /queries/q` and /status", "see `GET /queries/q` and /status"),
+        ("see `GET /v1/queries/q` and /status", "see `GET /v1/queries/q` and /status"),
         ("https://example.org/etc/x and 1/2/tmp", "https://example.org/etc/x and 1/2/tmp"),
     ],
 )  # fmt: skip

@@ -68,7 +68,7 @@ def send(client, body, media, stream="ships", **headers):
     named = {"content-type": media} | {
         name.replace("_", "-"): value for name, value in headers.items()
     }
-    return client.post(f"/streams/{stream}/fixes", content=body, headers=named)
+    return client.post(f"/v1/streams/{stream}/fixes", content=body, headers=named)
 
 
 def ndjson(*records):
@@ -138,10 +138,10 @@ def check_verdict(place, client, media, written, stream):
     engine = Engine(place, stream)
     engine.work()
     engine.close()
-    rows = client.get("/objects", params={"stream": stream}).json()["rows"]
+    rows = client.get("/v1/objects", params={"stream": stream}).json()["rows"]
     assert [(one["object"], one["x"], one["y"]) for one in rows] == [("a", 2.0, 3.0)]
     kept = client.post(
-        "/sql", content=f"SELECT reason FROM rejects WHERE stream = '{stream}'"
+        "/v1/sql", content=f"SELECT reason FROM rejects WHERE stream = '{stream}'"
     ).json()
     assert sorted(one["reason"] for one in kept["rows"]) == [
         "missing_position",
@@ -288,7 +288,7 @@ def test_arrow_reaches_the_log_as_rows_and_is_read_anew_by_other_settings(
     send(client, arrow({**GOOD, "lat": number}), ARROW)
     send(client, arrow({**GOOD, "id": "b"}), ARROW)
     engine.work()
-    rows = client.get("/objects", params={"stream": "ships"}).json()["rows"]
+    rows = client.get("/v1/objects", params={"stream": "ships"}).json()["rows"]
     assert [(one["object"], one["y"]) for one in rows] == [("a", number), ("b", 3.0)]
     engine.close()
     payloads = payloads_of(place.home, "ships")
@@ -335,7 +335,7 @@ def test_a_body_that_is_too_large_once_it_is_read_hurts_nobody_who_comes_later(c
 def test_what_is_wrong_in_a_query_stands_at_its_place_in_what_was_sent(
     refusing, text, where
 ):
-    told = refusing.put("/queries/zone", content=text)
+    told = refusing.put("/v1/queries/zone", content=text)
     assert told.status_code == 400
     assert told.json()["error"].startswith(where), told.text
     with (
@@ -356,7 +356,7 @@ def test_what_is_wrong_in_a_query_stands_at_its_place_in_what_was_sent(
     ],
 )
 def test_a_body_that_is_no_json_is_told_in_our_own_words(refusing, body, wrong):
-    for path in ("/queries", "/sql", "/explain"):
+    for path in ("/v1/queries", "/v1/sql", "/v1/explain"):
         told = refusing.post(
             path, content=body, headers={"content-type": "application/json"}
         )

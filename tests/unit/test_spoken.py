@@ -8,16 +8,16 @@ from st_common.server.spoken import by_http
 @pytest.mark.parametrize(
     ("hint", "said"),
     [
-        ("`fairway query list` names all", "`GET /queries` names all"),
+        ("`fairway query list` names all", "`GET /v1/queries` names all"),
         ("did you mean zone", "did you mean zone"),
-        ("see fairway query list", "see GET /queries"),
+        ("see fairway query list", "see GET /v1/queries"),
         (
             "such as parks@7; `fairway layer list` names them",
-            "such as parks@7; `GET /layers` names them",
+            "such as parks@7; `GET /v1/layers` names them",
         ),
         (
             "`fairway run ships` first",
-            "its engine has not read fixes yet: `GET /status` says how ships is",
+            "its engine has not read fixes yet: `GET /v1/status` says how ships is",
         ),
         (
             "`fairway streams reset ships` again",

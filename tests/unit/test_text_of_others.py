@@ -226,7 +226,7 @@ def test_a_report_has_no_element_that_a_text_makes(tmp_path_factory, text):
     pages = []
     for one in (text, "x"):
         recorder = Recorder.__new__(Recorder)
-        recorder.replies = {f"/object/s/{one}": {"body": one}}
+        recorder.replies = {f"/page/object/s/{one}": {"body": one}}
         write_report(folder / "r.html", recorder, since=when, until=when, made=when)
         pages.append(Scripts((folder / "r.html").read_bytes().decode()))
     assert pages[0].begun == pages[1].begun

@@ -210,7 +210,7 @@ export async function register(): Promise<void> {
     const name = asking.get().name.trim();
     let done: Registered;
     try {
-        done = await sendText<Registered>('PUT', pathOf(['queries', name]), text);
+        done = await sendText<Registered>('PUT', pathOf(['v1', 'queries', name]), text);
     } catch (error) {
         return asking.set({ problem: wordsOf(error) });
     }

@@ -113,7 +113,7 @@ async function askAnswer(name: string): Promise<void> {
     asked.set(name, meanwhile);
     void askShapes(name);
     try {
-        const answer = await getJson<Answer>(pathOf(['answers', name], { at }));
+        const answer = await getJson<Answer>(pathOf(['v1', 'answers', name], { at }));
         if (app.get().at_ms !== at_ms || !isChosen(name)) return;
         members.set(name, membersOf(answer.rows));
         meanwhile.forEach((one) => applyTo(members.get(name)!, one));
@@ -127,7 +127,7 @@ async function askAnswer(name: string): Promise<void> {
 
 async function askShapes(name: string): Promise<void> {
     try {
-        const shapes = await getJson<Shapes>(pathOf(['shapes', name]));
+        const shapes = await getJson<Shapes>(pathOf(['page', 'shapes', name]));
         update(name, { shapes });
     } catch {
         update(name, { shapes: null }); // a query without a region, or dropped meanwhile

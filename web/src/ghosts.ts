@@ -45,7 +45,7 @@ async function show(): Promise<void> {
     const { stream, period } = asking.get();
     const [from_ms, to_ms] = intervalOf(period, answeredUntil_ms(stream));
     running = new AbortController();
-    const path = pathOf(['places', stream], { from: isoOf(from_ms), to: isoOf(to_ms), limit: MOST });
+    const path = pathOf(['page', 'places', stream], { from: isoOf(from_ms), to: isoOf(to_ms), limit: MOST });
     try {
         const { count, places } = await getJson<Sample>(path, running.signal);
         put(places, sayGhosts(places.length, count));

@@ -24,7 +24,7 @@ const ALL_TABS: [Tab, string][] = [
 ];
 // A report answers no new questions.
 const TABS = ALL_TABS.filter(([name]) => recording === null || name !== 'ask');
-const ICON = addressOfPart('icon', 'image/svg+xml', '/page/icon.svg');
+const ICON = addressOfPart('icon', 'image/svg+xml', '/page/files/icon.svg');
 const OLD_MS = 60_000;
 
 function Token(): JSX.Element {

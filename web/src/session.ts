@@ -43,7 +43,7 @@ function takeError(error: unknown): void {
 }
 
 export async function askState(): Promise<void> {
-    const page = await getJson<PageState>('/page-state');
+    const page = await getJson<PageState>('/page/state');
     if (app.get().connection === 'lost') say('The server answers again.');
     const known = app.get().page?.queries.length;
     app.set({ page, connection: 'ok', words: '', seen_ms: Date.now() });
@@ -91,7 +91,7 @@ async function askObjects(): Promise<void> {
     forgetHidden();
     for (const { name } of shownStreams()) {
         const began_ms = Date.now();
-        const bytes = await getBytes(pathOf(['live', name], { since: cursors.get(name) ?? null }));
+        const bytes = await getBytes(pathOf(['page', 'live', name], { since: cursors.get(name) ?? null }));
         if (app.get().at_ms !== null) return; // meanwhile somebody looks at the past
         const news = unpackPositions(bytes);
         cursors.set(name, news.cursor);
@@ -154,7 +154,7 @@ async function showStreamsAt(at_ms: number): Promise<string[]> {
     const unknown: string[] = [];
     for (const { name } of shownStreams()) {
         try {
-            const news = unpackPositions(await getBytes(pathOf(['page-past', name], { at: isoOf(at_ms) })));
+            const news = unpackPositions(await getBytes(pathOf(['page', 'past', name], { at: isoOf(at_ms) })));
             if (app.get().at_ms === null) break;
             takeObjects(name, news, PAST_MS);
         } catch (error) {

@@ -126,7 +126,7 @@ const dwellOf = ({ dwell_s }: Checked): number | null => (dwell_s === null ? nul
 
 async function check(text: string, signal: AbortSignal): Promise<Checked | null> {
     try {
-        const checked = await sendText<Checked>('POST', '/check', text, signal);
+        const checked = await sendText<Checked>('POST', '/page/check', text, signal);
         asking.set({ problem: '', where: null, stream: checked.stream });
         return checked;
     } catch (error) {
@@ -139,7 +139,7 @@ async function check(text: string, signal: AbortSignal): Promise<Checked | null>
 }
 
 async function textOf(name: string): Promise<string> {
-    return selectOf((await getJson<{ text: string }>(pathOf(['queries', name]))).text);
+    return selectOf((await getJson<{ text: string }>(pathOf(['v1', 'queries', name]))).text);
 }
 
 interface Answered {
@@ -154,7 +154,7 @@ async function toldOf(text: string, [from_ms, until_ms]: [number, number], signa
     const isMoment = from_ms === until_ms;
     const when = isMoment ? `AS OF '${isoOf(until_ms)}'` : `BETWEEN '${isoOf(from_ms)}' AND '${isoOf(until_ms)}'`;
     const statement = `${text.trim().replace(/;$/, '')}\n${when}`;
-    const answered = await sendText<Answered>('POST', `/ask?limit=${MOST_ROWS}`, statement, signal);
+    const answered = await sendText<Answered>('POST', `/page/ask?limit=${MOST_ROWS}`, statement, signal);
     const { rows, more, fixes } = answered;
     const visits = isMoment ? rows.map((one) => ({ ...one, from_ts: one.since_ts!, to_ts: null })) : rows;
     const stays = staysOf(visits, until_ms);

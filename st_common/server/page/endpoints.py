@@ -31,7 +31,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/live/{stream}",
+        path="/page/live/{stream}",
         about="Where the objects of a stream are now, as arrays for a map: all, or those that moved behind a cursor.",
         run=live,
         params=(Param(name="since", about="the cursor of the last answer"),),
@@ -40,14 +40,14 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/page-state",
+        path="/page/state",
         about="How all streams, queries, layers and deliveries are, as the page polls it.",
         run=page_state,
         lane="page",
     ),
     Endpoint(
         method="GET",
-        path="/tiles/{layer}/{z}/{x}/{y}.mvt",
+        path="/page/tiles/{layer}/{z}/{x}/{y}.mvt",
         about="Features of a layer as a vector tile for a map; 204 where nothing lies in it.",
         run=tile,
         params=(
@@ -55,7 +55,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
                 name="v",
                 about="the version of the layer",
                 read=whole_of,
-                kind="integer",
+                schema={"type": "integer"},
             ),
         ),
         gives=TILE,
@@ -63,7 +63,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/shapes/{query}",
+        path="/page/shapes/{query}",
         about="The regions of a query where they are now, and the features in its answer.",
         run=shapes,
         gives="application/geo+json",
@@ -71,7 +71,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path="/ask",
+        path="/page/ask",
         about="What a SELECT that stands alone would have told, AS OF a time or BETWEEN two.",
         run=ask,
         params=(LIMIT,),
@@ -81,7 +81,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path="/check",
+        path="/page/check",
         about="Whether a SELECT is right, and what it is.",
         run=check,
         takes=TEXT,
@@ -90,7 +90,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="POST",
-        path="/complete",
+        path="/page/complete",
         about="What may be typed next in a statement.",
         run=complete,
         takes=("application/json",),
@@ -99,7 +99,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/page-past/{stream}",
+        path="/page/past/{stream}",
         about="Where the objects of a stream were at a time, as arrays for a map.",
         run=page_past,
         params=(AT,),
@@ -109,7 +109,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/ways/{stream}",
+        path="/page/ways/{stream}",
         about="The way of one object.",
         run=ways,
         params=(_OBJECT, _FROM, _TO, LIMIT),
@@ -118,7 +118,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/places/{stream}",
+        path="/page/places/{stream}",
         about="Where fixes of an interval lie: a sample of them.",
         run=places,
         params=(_FROM, _TO, LIMIT),
@@ -127,7 +127,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/object/{stream}/{object}",
+        path="/page/object/{stream}/{object}",
         about="All that is known of one object, now or at a time.",
         run=page_object,
         params=(AT,),
@@ -136,7 +136,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/visits",
+        path="/page/visits",
         about="Stays in answers, the newest or the longest first.",
         run=visits,
         params=(
@@ -152,7 +152,7 @@ PAGE_ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     Endpoint(
         method="GET",
-        path="/regions/{stream}",
+        path="/page/regions/{stream}",
         about="The regions by which a stream is stored, with their load.",
         run=regions,
         gives="application/geo+json",

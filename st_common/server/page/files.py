@@ -8,7 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
-INDEX, FILE = "/", "/page/{file}"
+INDEX, FILE = "/", "/page/files/{file}"
 FOLDER = Path(__file__).resolve().parents[1] / "page_files"
 _POLICY = (
     "default-src 'self'",
@@ -63,4 +63,6 @@ async def _file(files: StaticFiles, name: str, request: Request) -> Response:
 
 def is_open(method: str, path: str) -> bool:
     """Whether a request needs no token: a browser asks for the page before anybody can give it one."""
-    return method in ("GET", "HEAD") and (path == INDEX or path.startswith("/page/"))
+    return method in ("GET", "HEAD") and (
+        path == INDEX or path.startswith("/page/files/")
+    )

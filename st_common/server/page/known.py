@@ -14,6 +14,7 @@ from st_common.query.text import to_text
 from st_common.server.asked import Asked
 from st_common.server.page.frame import GLOBE, Frame, plane_of
 from st_common.server.page.kinds import kind_of
+from st_common.server.page.watch import Box
 
 _MOST_KINDS = 50
 
@@ -47,6 +48,13 @@ class Known:
         with self._lock:
             shown = self._layer(asked, layer)
         return None if shown is None else shown["attribution"]
+
+    def box(self, asked: Asked, layer: str) -> Box | None:
+        """Where the features of a layer lie, in its own coordinates; None where it has none."""
+        with self._lock:
+            self._layer(asked, layer)
+            box: Box | None = self._layers.get(layer, {}).get("box")
+            return box
 
     def _layer(self, asked: Asked, name: str) -> dict[str, Any] | None:
         version = newest_version(asked.place.home, name)

@@ -54,7 +54,7 @@ export async function request(
 async function fromRecording(path: string): Promise<Response> {
     const reply = await recordedReply(path);
     if (reply !== null) return reply;
-    const isOfOne = path.startsWith('/object/') || path.startsWith('/why/');
+    const isOfOne = path.startsWith('/page/object/') || path.startsWith('/v1/why/');
     const what = isOfOne
         ? `of each answer a report explains ${recording!.explained} members`
         : 'this is not in the report';

@@ -60,7 +60,7 @@ export class Follower {
     private async listen(): Promise<void> {
         const headers: Record<string, string> = this.last === null ? {} : { 'Last-Event-ID': this.last };
         if (this.since === null) this.since = await this.positionNow();
-        const path = pathOf(['changes', this.query], { since: this.since });
+        const path = pathOf(['v1', 'changes', this.query], { since: this.since });
         const reply = await request(path, { headers, signal: this.stopping.signal });
         this.listener.onState('live', '');
         this.wait_ms = FIRST_WAIT_MS;
@@ -81,8 +81,11 @@ export class Follower {
      */
     private async positionNow(): Promise<number> {
         if (recording !== null) return 0;
-        const { stream } = await getJson<{ stream: string }>(pathOf(['queries', this.query]), this.stopping.signal);
-        const { streams } = await getJson<{ streams: Status[] }>('/status', this.stopping.signal);
+        const { stream } = await getJson<{ stream: string }>(
+            pathOf(['v1', 'queries', this.query]),
+            this.stopping.signal,
+        );
+        const { streams } = await getJson<{ streams: Status[] }>('/v1/status', this.stopping.signal);
         const next = streams.find((one) => one.stream === stream)?.position ?? 0;
         return Math.max(next - 1, 0);
     }

@@ -26,7 +26,7 @@ interface Header {
 const LENGTH_BYTES = 4;
 const padded = (bytes: number): number => Math.ceil(bytes / 8) * 8;
 
-/** Unpacks an answer of /live or /page-past. The arrays are views of its bytes: nothing is copied. */
+/** Unpacks an answer of /page/live or /page/past. The arrays are views of its bytes: nothing is copied. */
 export function unpackPositions(bytes: ArrayBuffer): Positions {
     const length = new DataView(bytes).getUint32(0, true);
     const text = new TextDecoder().decode(new Uint8Array(bytes, LENGTH_BYTES, length));

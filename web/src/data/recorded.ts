@@ -1,9 +1,9 @@
 // A report: this page in one file, with answers that were recorded in the place of a server.
 //
 //   <script type="application/json" id="recording">
-//   {"made": .., "since": .., "until": .., "replies": {"/page-state": ["application/json", "H4sIA.."], ..}}
+//   {"made": .., "since": .., "until": .., "replies": {"/page/state": ["application/json", "H4sIA.."], ..}}
 //
-// An answer as of a moment is recorded for some moments (`/page-past/buses?at=..`); the newest one up to the moment that
+// An answer as of a moment is recorded for some moments (`/page/past/buses?at=..`); the newest one up to the moment that
 // is asked for counts. Bodies are packed by gzip, as base64.
 
 import { splitEvents } from './events';
@@ -84,8 +84,8 @@ function recordedFor(path: string): Reply['reply'] | null {
 
 /** Who was in the answer of a query at first, and what changed from then on. */
 async function courseOf(query: string): Promise<{ answer: { rows: Member[] }; changes: Change[] } | null> {
-    const first = await recordedReply(`/answers/${query}?at=${encodeURIComponent(recording!.since)}&first`);
-    const told = await recordedReply(`/changes/${query}`);
+    const first = await recordedReply(`/v1/answers/${query}?at=${encodeURIComponent(recording!.since)}&first`);
+    const told = await recordedReply(`/v1/changes/${query}`);
     if (first === null || told === null) return null;
     const changes = splitEvents(await told.text()).events.map(({ data }) => JSON.parse(data) as Change);
     return { answer: (await first.json()) as { rows: Member[] }, changes };
@@ -121,12 +121,12 @@ export async function recordedSeries(query: string): Promise<[number[], number[]
 
 /** The answer that was recorded to a request; null: none was. */
 export async function recordedReply(path: string): Promise<Response | null> {
-    const live = /^\/live\/([^?]+)(\?since=)?/.exec(path);
+    const live = /^\/page\/live\/([^?]+)(\?since=)?/.exec(path);
     if (live !== null && live[2] !== undefined) return new Response(emptyPositions());
-    const answer = /^\/answers\/([^?]+)(?:\?at=([^&]+))?$/.exec(path);
+    const answer = /^\/v1\/answers\/([^?]+)(?:\?at=([^&]+))?$/.exec(path);
     if (answer !== null)
         return await answerAt(answer[1]!, answer[2] === undefined ? null : decodeURIComponent(answer[2]));
-    const found = recordedFor(live === null ? path : `/page-past/${live[1]}`);
+    const found = recordedFor(live === null ? path : `/page/past/${live[1]}`);
     if (found === null) return null;
     const [media, body] = found;
     const packed = await (await fetch(`data:application/gzip;base64,${body}`)).blob();
@@ -134,7 +134,7 @@ export async function recordedReply(path: string): Promise<Response | null> {
     return new Response(plain, { headers: { 'Content-Type': media } });
 }
 
-/** Positions in which nothing is new, as /live packs them. */
+/** Positions in which nothing is new, as /page/live packs them. */
 function emptyPositions(): ArrayBuffer {
     const text = JSON.stringify(EMPTY_HEADER);
     const length = Math.ceil((text.length + 4) / 8) * 8 - 4;

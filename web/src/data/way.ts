@@ -7,7 +7,12 @@ const MOST_FIXES = 5000;
 
 /** The places of an object's fixes between two times. */
 export async function askWay(stream: string, object: string, from_ms: number, to_ms: number): Promise<Place[]> {
-    const path = pathOf(['ways', stream], { object, from: isoOf(from_ms), to: isoOf(to_ms), limit: MOST_FIXES });
+    const path = pathOf(['page', 'ways', stream], {
+        object,
+        from: isoOf(from_ms),
+        to: isoOf(to_ms),
+        limit: MOST_FIXES,
+    });
     const { fixes } = await getJson<{ fixes: [number, number, number][] }>(path);
     return fixes.map(([, lon, lat]) => [lon, lat]);
 }

@@ -26,7 +26,7 @@ const isKind = (kinds: string[]): unknown => ['in', ['get', 'kind'], ['literal',
 const isOf = (type: 'Polygon' | 'LineString' | 'Point'): unknown => ['==', ['geometry-type'], type];
 
 function sourceOf(layer: LayerState): VectorSourceSpecification {
-    const path = `/tiles/${encodeURIComponent(layer.name)}/{z}/{x}/{y}.mvt?v=${layer.version}`;
+    const path = `/page/tiles/${encodeURIComponent(layer.name)}/{z}/{x}/{y}.mvt?v=${layer.version}`;
     if (recording === null) return { type: 'vector', tiles: [location.origin + path], minzoom: 0, maxzoom: MOST_ZOOM };
     return { type: 'vector', tiles: [`${RECORDED}:/${path}`], minzoom: 0, maxzoom: layer.recorded_zoom ?? 0 };
 }

@@ -18,7 +18,7 @@ import { recordedTile, styleOf } from './base';
 import { MAP_COLOURS, QUERY_COLOURS, type Theme } from './colours';
 import { movingLayers, type Marked } from './objects';
 
-setWorkerUrl(addressOfPart('worker', 'text/javascript', '/page/worker.js'));
+setWorkerUrl(addressOfPart('worker', 'text/javascript', '/page/files/worker.js'));
 addProtocol('recorded', ({ url }) => recordedTile(url));
 
 const EMPTY: GeoJSON.FeatureCollection = { type: 'FeatureCollection', features: [] };

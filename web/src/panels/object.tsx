@@ -41,7 +41,7 @@ function useKnown(which: Clicked, at_ms: number | null): Shown {
         let isOver = false;
         const ask = async (): Promise<void> => {
             try {
-                const known = await getJson<Known>(pathOf(['object', which.stream, which.name], { at }));
+                const known = await getJson<Known>(pathOf(['page', 'object', which.stream, which.name], { at }));
                 if (!isOver) setState({ known, words: '', at_ms });
             } catch (error) {
                 // Of another moment nothing is shown that was not so then.
@@ -78,7 +78,7 @@ function Why({ query, which }: { query: string; which: Clicked }): JSX.Element {
     const at = at_ms === null ? null : isoOf(at_ms);
     const ask = async (): Promise<void> => {
         try {
-            const why = await getJson<{ sentence: string }>(pathOf(['why', query], { object: which.name, at }));
+            const why = await getJson<{ sentence: string }>(pathOf(['v1', 'why', query], { object: which.name, at }));
             setWords(why.sentence);
         } catch (error) {
             setWords(wordsOf(error));

@@ -174,7 +174,7 @@ function Cost({ query }: { query: string }): JSX.Element {
     const ask = async (): Promise<void> => {
         setSaid('Counting …');
         try {
-            const path = pathOf(['explain', query], { analyze: 'true' });
+            const path = pathOf(['v1', 'explain', query], { analyze: 'true' });
             const { lines } = await getJson<{ lines: string[] }>(path);
             setSaid(lines.slice(1).join('\n').trim());
         } catch (error) {

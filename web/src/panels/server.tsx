@@ -11,7 +11,7 @@ import { Facts, Notice } from '../parts/small';
 import { sayKind } from './queries';
 import { Workers } from './workers';
 
-const LICENCES = addressOfPart('licences', 'text/plain', '/page/licences.txt');
+const LICENCES = addressOfPart('licences', 'text/plain', '/page/files/licences.txt');
 
 function Shown({ what, label }: { what: string; label: string }): JSX.Element {
     const hidden = useStore(app, (one) => one.hidden);
@@ -212,7 +212,7 @@ function Index({ page }: { page: PageState }): JSX.Element {
 
 async function showIndex(streams: string[]): Promise<void> {
     const told = await Promise.all(
-        streams.map((name) => getJson<Regions>(pathOf(['regions', name])).catch(() => null)),
+        streams.map((name) => getJson<Regions>(pathOf(['page', 'regions', name])).catch(() => null)),
     );
     const features = told.flatMap((one) => one?.features ?? []);
     const most = Math.max(1e-9, ...features.map((one) => one.properties.share ?? 0));

@@ -42,7 +42,7 @@ function useCompletion(onEdit: (text: string) => void) {
     const ask = async (element: HTMLTextAreaElement): Promise<void> => {
         const { value: text, selectionStart: cursor } = element;
         try {
-            const done = await sendJson<Completion>('POST', '/complete', { text, cursor });
+            const done = await sendJson<Completion>('POST', '/page/complete', { text, cursor });
             if (element.value !== text || element.selectionStart !== cursor) return; // a later one is on its way
             setFound({ ...done, options: done.options.slice(0, MOST_OPTIONS) });
             setAt(0);

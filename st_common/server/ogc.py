@@ -1,0 +1,595 @@
+"""OGC API Features, Part 1 (Core, GeoJSON, OpenAPI 3.0): what a home has as collections of GeoJSON.
+
+    objects.STREAM    answers.QUERY    visits.STREAM    layers.LAYER
+
+All geometries are longitude and latitude (CRS84). What lies in a projected system is converted; what lies in a plane
+without a place on Earth is no collection, for GeoJSON cannot say where it is. `datetime` is an instant or an interval:
+
+    objects     where they were at the instant; at the end of an interval, those that had a fix within it
+    answers     who was in at the instant, or at the end of the interval
+    visits      those that had begun by its end and had not ended before it began
+    layers      all: features of layers have no time
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import shapely
+from starlette.responses import Response
+
+from st_common.crs import WGS84
+from st_common.errors import FairwayError
+from st_common.home import DEFAULT_GROUP
+from st_common.server.asked import (
+    AbsentError,
+    Asked,
+    Param,
+    numbers_of,
+    time_of,
+    whole_of,
+)
+from st_common.server.page.known import Known
+from st_common.server.page.lives import live_places
+from st_common.server.placed import answer_with_places
+from st_common.server.replies import value_reply
+from st_common.stream_columns import GEOMETRY
+
+Objects = npt.NDArray[np.object_]
+Box = tuple[float, float, float, float]
+
+ROOT = "/v1/ogc"
+OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
+DEFAULT_LIMIT, LARGEST_LIMIT = 100, 10_000
+_GEOJSON, _JSON, _HTML = "application/geo+json", "application/json", "text/html"
+_CLASSES = (
+    "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/core",
+    "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/geojson",
+    "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/oas30",
+)
+_CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
+_GREGORIAN = "http://www.opengis.net/def/uom/ISO-8601/0/Gregorian"
+_ROUNDED = 1e-8
+"""Degrees: converted coordinates are rounded to nine digits, and must stay in the box that is said of them."""
+_EDGES = ("minx", "miny", "maxx", "maxy")
+
+
+# --- parameters ------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval:
+    """A `datetime` of a request.
+
+    Attributes:
+        start: the first instant; None: it is open, or the text is an instant.
+        end: the last instant; None: it is open.
+        text: as it was given.
+    """
+
+    start: datetime | None
+    end: datetime | None
+    text: str
+
+    def until(self) -> datetime | None:
+        """Its end where that is past; None: now."""
+        is_past = self.end is not None and self.end < _now()
+        return self.end if is_past else None
+
+
+def _now() -> datetime:
+    return datetime.fromtimestamp(time.time_ns() / 1e9, UTC)
+
+
+def interval_of(text: str) -> Interval:
+    """An instant, or `START/END` of which one may be open: `..` or nothing.
+
+    Raises:
+        ValueError: it is neither, or ends before it begins.
+    """
+    first, divider, last = text.partition("/")
+    if not divider:
+        return Interval(start=None, end=time_of(text), text=text)
+    start, end = (None if one in ("", "..") else time_of(one) for one in (first, last))
+    if start is not None and end is not None and start > end:
+        raise ValueError("ends before it begins")
+    return Interval(start=start, end=end, text=text)
+
+
+def limit_of(text: str) -> int:
+    """A number of features, from 1 on; more than `LARGEST_LIMIT` is cut to it, as the standard says."""
+    if not (limit := whole_of(text)):
+        raise ValueError("must be a whole number from 1 on")
+    return min(limit, LARGEST_LIMIT)
+
+
+def bbox_of(text: str) -> Box:
+    """West, south, east, north of four numbers, or of six with heights, which do not matter; west > east is across 180.
+
+    Raises:
+        ValueError: it is neither, or its north lies south of its south.
+    """
+    numbers = numbers_of(4, 6)(text)
+    west, south, east, north = (
+        numbers if len(numbers) == len(_EDGES) else [numbers[n] for n in (0, 1, 3, 4)]
+    )
+    if south > north:
+        raise ValueError("must go from south to north: west,south,east,north")
+    return west, south, east, north
+
+
+BBOX = Param(
+    name="bbox",
+    about="west,south,east,north, or with heights six numbers: what meets this box",
+    read=bbox_of,
+    schema={
+        "type": "array",
+        "minItems": 4,
+        "maxItems": 6,
+        "items": {"type": "number"},
+    },
+)
+DATETIME = Param(
+    name="datetime",
+    about="an instant, or an interval whose start or end may be open: 2024-05-01T12:00:00Z/..",
+    read=interval_of,
+)
+LIMIT = Param(
+    name="limit",
+    about=f"at most so many; more than {LARGEST_LIMIT:,} are cut to that",
+    read=limit_of,
+    schema={
+        "type": "integer",
+        "minimum": 1,
+        "maximum": LARGEST_LIMIT,
+        "default": DEFAULT_LIMIT,
+    },
+)
+OFFSET = Param(
+    name="offset",
+    about="from which on, from 0",
+    read=whole_of,
+    schema={"type": "integer", "minimum": 0, "default": 0},
+)
+
+
+# --- resources -------------------------------------------------------------------------------------------------------
+
+
+def landing(asked: Asked) -> Response:
+    """Where to go from here."""
+    links = [
+        _link(asked, ROOT, "self", "this document"),
+        _link(asked, "/", "alternate", "the page with the map", media=_HTML),
+        _link(asked, "/v1/openapi.json", "service-desc", "the API", media=OPENAPI),
+        _link(asked, f"{ROOT}/conformance", "conformance", "what it conforms to"),
+        _link(asked, f"{ROOT}/collections", "data", "the collections"),
+    ]
+    about = "Moving objects, answers of continuous queries, visits and layers"
+    return value_reply({"title": "Fairway", "description": about, "links": links})
+
+
+def conformance(_asked: Asked) -> Response:
+    """The parts of the standard that are carried out."""
+    return value_reply({"conformsTo": list(_CLASSES)})
+
+
+def collections(asked: Asked) -> Response:
+    """All collections."""
+    shown = [_described(asked, one) for one in _collections(asked)]
+    links = [
+        _link(asked, f"{ROOT}/collections", "self", "the collections"),
+        _link(asked, "/", "alternate", "the page with the map", media=_HTML),
+    ]
+    return value_reply({"collections": shown, "links": links})
+
+
+def collection(asked: Asked) -> Response:
+    """One collection."""
+    return value_reply(_described(asked, _known(asked)))
+
+
+def items(asked: Asked) -> Response:
+    """Features of a collection, some at once; `next` leads to those that follow."""
+    known, given = _known(asked), asked.params
+    limit, offset = given.get("limit", DEFAULT_LIMIT), given.get("offset", 0)
+    features = _read(asked, known)
+    if (box := given.get("bbox")) is not None:
+        features = features.take(shapely.intersects(features.shapes, _region(box)))
+    page = features.take(slice(offset, offset + limit))
+    links = _item_links(asked, known, has_more=offset + limit < len(features.ids))
+    return _geojson(
+        {
+            "type": "FeatureCollection",
+            "features": list(page.to_json()),
+            "numberMatched": len(features.ids),
+            "numberReturned": len(page.ids),
+            "timeStamp": _now(),
+            "links": links,
+        }
+    )
+
+
+def item(asked: Asked) -> Response:
+    """One feature, by its id."""
+    known, wanted = _known(asked), asked.path["feature"]
+    features = _read(asked, known)
+    for feature in features.take(features.ids == wanted).to_json():
+        path = known.path
+        own = f"{path}/items/{quote(wanted, safe='')}"
+        links = [
+            _link(asked, own, "self", "this feature", media=_GEOJSON),
+            _link(asked, path, "collection", known.title),
+        ]
+        return _geojson({**feature, "links": links})
+    raise AbsentError(f"{known.id} has no feature {wanted!r}")
+
+
+def _geojson(value: Mapping[str, Any]) -> Response:
+    return Response(value_reply(value).body, media_type=_GEOJSON)
+
+
+def _link(
+    asked: Asked,
+    path: str,
+    relation: str,
+    title: str,
+    *,
+    media: str = _JSON,
+    params: Mapping[str, Any] | None = None,
+) -> dict[str, str]:
+    behind = f"?{urlencode(params)}" if params else ""
+    href = f"{asked.base}{path}{behind}"
+    return {"href": href, "rel": relation, "type": media, "title": title}
+
+
+def _item_links(
+    asked: Asked, known: "Collection", *, has_more: bool
+) -> list[dict[str, str]]:
+    """`self`, `collection`, and `next` where there are more features."""
+    path, given = f"{known.path}/items", dict(asked.params)
+    if "bbox" in given:
+        given["bbox"] = ",".join(map(str, given["bbox"]))
+    if "datetime" in given:
+        given["datetime"] = given["datetime"].text
+    links = [
+        _link(asked, path, "self", "this document", media=_GEOJSON, params=given),
+        _link(asked, known.path, "collection", known.title),
+    ]
+    if has_more:
+        limit = given.get("limit", DEFAULT_LIMIT)
+        further = {**given, "offset": given.get("offset", 0) + limit}
+        title = "the features that follow"
+        links.append(_link(asked, path, "next", title, media=_GEOJSON, params=further))
+    return links
+
+
+# --- collections -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collection:
+    """One collection.
+
+    Attributes:
+        kind: `objects`, `answers`, `visits` or `layers`.
+        name: of the stream, the query or the layer.
+        title: for people.
+        stream: whose objects it is about; None: of a layer.
+        epsg: of the coordinates as they are stored; 0: a plane that has no place on Earth.
+    """
+
+    kind: str
+    name: str
+    title: str
+    stream: str | None
+    epsg: int
+
+    @property
+    def id(self) -> str:
+        """What it is called in addresses."""
+        return f"{self.kind}.{self.name}"
+
+    @property
+    def path(self) -> str:
+        """Its address."""
+        return f"{ROOT}/collections/{quote(self.id)}"
+
+
+def _all_collections(asked: Asked) -> Iterator[Collection]:
+    from st_common.layers.announce import layer_names, newest_version
+    from st_common.query.lookup import queries
+
+    home, streams = asked.place.home, asked.place.streams()
+    for name, stream in streams.items():
+        for kind in ("objects", "visits"):
+            title = f"{kind} of stream {name}"
+            yield Collection(
+                kind=kind, name=name, title=title, stream=name, epsg=stream.epsg
+            )
+    for row in queries(home):
+        if row.stream in streams:
+            yield Collection(
+                kind="answers",
+                name=row.name,
+                title=f"the answer of query {row.name}",
+                stream=row.stream,
+                epsg=streams[row.stream].epsg,
+            )
+    for name in layer_names(home):
+        if newest_version(home, name) is not None:
+            epsg = _epsg_of_layer(asked, name)
+            title = f"layer {name}"
+            yield Collection(
+                kind="layers", name=name, title=title, stream=None, epsg=epsg
+            )
+
+
+def _epsg_of_layer(asked: Asked, layer: str) -> int:
+    from st_common.layers.announce import layer_group
+    from st_common.layers.conversion import crs_of_group
+
+    group = layer_group(asked.place.home, layer) or DEFAULT_GROUP
+    _, _, number = crs_of_group(asked.place.streams().values(), group).partition(":")
+    return int(number or 0)
+
+
+def _collections(asked: Asked) -> Iterator[Collection]:
+    return (one for one in _all_collections(asked) if one.epsg)
+
+
+def _known(asked: Asked) -> Collection:
+    wanted = asked.path["collection"]
+    for one in _all_collections(asked):
+        if one.id == wanted and one.epsg:
+            return one
+        if one.id == wanted:
+            raise AbsentError(
+                f"{wanted} lies in a plane without a place on Earth, and features are in longitude and latitude",
+                hint="GET /v1/objects and GET /v1/answers have coordinates as they are",
+            )
+    raise AbsentError(
+        f"there is no collection {wanted!r}", hint=f"see {ROOT}/collections"
+    )
+
+
+def _described(asked: Asked, known: Collection) -> dict[str, Any]:
+    described: dict[str, Any] = {
+        "id": known.id,
+        "title": known.title,
+        "crs": [_CRS84],
+        "itemType": "feature",
+        "links": [
+            _link(asked, known.path, "self", known.title),
+            _link(asked, f"{known.path}/items", "items", known.title, media=_GEOJSON),
+            _link(asked, "/", "alternate", "the page with the map", media=_HTML),
+        ],
+    }
+    if extent := _extent(asked, known):
+        described["extent"] = extent
+    if known.kind == "layers":
+        whose = asked.kept.of(Known).attribution(asked, known.name)
+        return described if whose is None else {**described, "attribution": whose}
+    return described
+
+
+def _extent(asked: Asked, known: Collection) -> dict[str, Any]:
+    """In which box and since when all features of a collection lie, those of the past too; {} while there are none."""
+    try:
+        if known.stream is None:
+            box, since = asked.kept.of(Known).box(asked, known.name), None
+        else:
+            box, since = _seen_extent(asked, known.stream)
+    except FairwayError:
+        return {}  # `items` says what is wrong
+    extent: dict[str, Any] = {}
+    if box is not None:
+        boxes = [list(_box_on_earth(box, known.epsg))]
+        extent["spatial"] = {"bbox": boxes, "crs": _CRS84}
+    if since is not None:
+        extent["temporal"] = {"interval": [[since, None]], "trs": _GREGORIAN}
+    return extent
+
+
+def _seen_extent(asked: Asked, name: str) -> tuple[Box | None, datetime | None]:
+    """Where fixes of a stream lie, by the statistics of its archive and by its objects now; and since when.
+
+    Of elements that are lines or areas the archive's statistics know a point each, so that no box is said of them.
+    """
+    from st_common import tables
+    from st_common.serving.history import has_shapes
+
+    ranges = tables.ranges(
+        asked.place.home.table("positions", name), "x", "y", "event_ts"
+    )
+    stream = asked.place.stream(name)
+    rows = live_places(asked, stream).current()
+    seen = {
+        column: [*ranges.get(column, ()), *pc.min_max(rows[column]).as_py().values()]
+        for column in ("x", "y", "event_ts")
+    }
+    x, y, times = ([one for one in seen[c] if one is not None] for c in seen)
+    since = min(times, default=None)
+    if not x or not y or has_shapes(stream):
+        return None, since
+    return (min(x), min(y), max(x), max(y)), since
+
+
+# --- features --------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Features:
+    """Features of a collection.
+
+    Attributes:
+        ids: str[n].
+        shapes: geometries in longitude and latitude; object[n], None where a feature has none.
+        rows: their properties.
+    """
+
+    ids: Objects
+    shapes: Objects
+    rows: pa.Table
+
+    def take(self, which: npt.NDArray[np.bool_] | slice) -> "Features":
+        """Some of them."""
+        numbers = np.arange(len(self.ids))[which]
+        return Features(self.ids[which], self.shapes[which], self.rows.take(numbers))
+
+    def to_json(self) -> Iterator[dict[str, Any]]:
+        """Each as GeoJSON; `fields`, which is JSON in tables, and `tags` become properties."""
+        boxes = shapely.bounds(self.shapes).tolist()
+        texts = shapely.to_geojson(self.shapes)
+        rows = self.rows.to_pylist()
+        for key, row, box, text in zip(self.ids, rows, boxes, texts, strict=True):
+            fields, tags = row.pop("fields", None), row.pop("tags", None)
+            more = json.loads(fields) if fields else dict(tags or ())
+            properties = {**row, **more}
+            feature = {"type": "Feature", "id": str(key), "properties": properties}
+            if text is None:
+                yield {**feature, "geometry": None}
+            else:
+                yield {**feature, "geometry": json.loads(text), "bbox": box}
+
+
+def _read(asked: Asked, known: Collection) -> Features:
+    """All features of a collection, as of the time that is asked for."""
+    when = asked.params.get("datetime") or interval_of("../..")
+    features = _FEATURES[known.kind](asked, known, when)
+    return Features(features.ids, _on_earth(features.shapes, known.epsg), features.rows)
+
+
+def _on_earth(shapes: Objects, epsg: int) -> Objects:
+    from st_common.serving.exports import on_earth
+
+    return shapes if epsg == WGS84 else on_earth(shapes, epsg)
+
+
+def _box_on_earth(box: Box, epsg: int) -> Box:
+    if epsg == WGS84:
+        return box
+    from pyproj import Transformer
+
+    west, south, east, north = Transformer.from_crs(
+        epsg, WGS84, always_xy=True
+    ).transform_bounds(*box)
+    return west - _ROUNDED, south - _ROUNDED, east + _ROUNDED, north + _ROUNDED
+
+
+def _region(box: Box) -> shapely.Geometry:
+    """A box as a geometry, in two parts where it goes across 180 degrees."""
+    west, south, east, north = box
+    if west <= east:
+        return shapely.box(west, south, east, north)
+    return shapely.union(
+        shapely.box(west, south, 180.0, north), shapely.box(-180.0, south, east, north)
+    )
+
+
+def _points(rows: pa.Table, x: str, y: str) -> Objects:
+    """Points of two columns; object[n], None where one of them is null."""
+    places = np.column_stack(
+        [rows[name].cast(pa.float64()).to_numpy() for name in (x, y)]
+    )
+    shapes = np.full(len(rows), None, object)
+    known = np.isfinite(places).all(axis=1)
+    shapes[known] = shapely.points(places[known])
+    return shapes
+
+
+def _objects(asked: Asked, known: Collection, when: Interval) -> Features:
+    """Where objects are or were: the geometry of those that have one, else a point."""
+    from st_common.serving.history import Choice, archived_at, chosen
+
+    stream, until = asked.place.stream(known.name), when.until()
+    if until is None:
+        last = live_places(asked, stream).current()
+        rows = chosen(asked.place.home, stream, last, Choice(shapes=True))
+    else:
+        rows = archived_at(asked.place.home, stream, until, shapes=True)
+    if when.start is not None:
+        rows = rows.filter(pc.greater_equal(rows["event_ts"], _instant(when.start)))
+    if when.end is not None:
+        rows = rows.filter(pc.less_equal(rows["event_ts"], _instant(when.end)))
+    ids = rows["object"].to_numpy(zero_copy_only=False)
+    if GEOMETRY not in rows.column_names:
+        return Features(ids, _points(rows, "x", "y"), rows.drop_columns(["x", "y"]))
+    shapes = shapely.from_wkt(rows[GEOMETRY].to_numpy(zero_copy_only=False))
+    return Features(ids, shapes, rows.drop_columns(GEOMETRY))
+
+
+def _answers(asked: Asked, known: Collection, when: Interval) -> Features:
+    """Who is or was in, where the object's last fix was; groups have no place."""
+    rows = answer_with_places(asked, known.name, when.until())
+    ids = pc.binary_join_element_wise(
+        rows["object"], rows["partner"], "/", null_handling="skip"
+    )
+    shapes, rows = _points(rows, "x", "y"), rows.drop_columns(["x", "y"])
+    return Features(ids.to_numpy(zero_copy_only=False), shapes, rows)
+
+
+def _visits(asked: Asked, known: Collection, when: Interval) -> Features:
+    """Stays in answers, where they began; those that the day begins, and groups, have no geometry."""
+    from st_common.serving.sql import sql
+
+    rows = sql(asked.place.home, _VISITS.format(known.name.replace("-", "_")))
+    if when.start is not None or when.end is not None:
+        start = when.end if "/" not in when.text else when.start
+        rows = _lasting(rows, start, when.end)
+    ids = rows["id"].to_numpy(zero_copy_only=False)
+    shapes = _points(rows, "from_x", "from_y")
+    return Features(ids, shapes, rows.drop_columns(["id", "from_x", "from_y"]))
+
+
+_VISITS = """
+SELECT *, concat_ws('/', query, query_version, object, partner, strftime(from_ts, '%Y-%m-%dT%H:%M:%S.%fZ'),
+    nullif(row_number() OVER (PARTITION BY query, query_version, object, partner, from_ts), 1)) AS id
+FROM visits_{} ORDER BY ALL"""
+
+
+def _instant(at: datetime) -> pa.Scalar:
+    return pa.scalar(at, pa.timestamp("us", "UTC"))
+
+
+def _lasting(rows: pa.Table, start: datetime | None, end: datetime | None) -> pa.Table:
+    """Visits that had begun by the end of an interval and had not ended before its start."""
+    if end is not None:
+        rows = rows.filter(pc.less_equal(rows["from_ts"], _instant(end)))
+    if start is not None:
+        lasts = pc.greater_equal(rows["to_ts"], _instant(start))
+        rows = rows.filter(pc.fill_null(lasts, fill_value=True))
+    return rows
+
+
+def _layers(asked: Asked, known: Collection, _when: Interval) -> Features:
+    """Features of a layer, each once."""
+    from st_common import tables
+    from st_common.layers.announce import newest_version
+
+    home = asked.place.home
+    version = newest_version(home, known.name)
+    columns = ["fid", "kind", "tags", "geometry", "home"]
+    rows = tables.read(
+        home.table("layers", known.name), version=version, columns=columns
+    )
+    rows = rows.filter(rows["home"]).sort_by("fid")
+    shapes = shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False))
+    ids = rows["fid"].to_numpy(zero_copy_only=False)
+    return Features(ids, shapes, rows.select(["kind", "tags"]))
+
+
+_FEATURES: Mapping[str, Callable[[Asked, Collection, Interval], Features]] = {
+    "objects": _objects,
+    "answers": _answers,
+    "visits": _visits,
+    "layers": _layers,
+}
