@@ -34,9 +34,11 @@ from st_common.query.text import Statement, parse, select_of
 from st_common.serving.follow import POLL_S
 from st_common.settings import Streams, StreamSettings, conf_dir, home_dir
 
-_SELECT = re.compile(
-    r"(\s|--[^\n]*\n|/\*.*?\*/)*SELECT\b", re.IGNORECASE | re.DOTALL
-)  # behind comments
+_BEHIND = r"(\s|--[^\n]*\n|/\*.*?\*/)*"  # comments
+_SELECT = re.compile(rf"{_BEHIND}SELECT\b", re.IGNORECASE | re.DOTALL)
+_REGISTERS = re.compile(
+    rf"{_BEHIND}(REGISTER|REPLACE)\s+QUERY\b", re.IGNORECASE | re.DOTALL
+)
 
 
 class Client:
@@ -242,3 +244,8 @@ class Client:
 def is_select(text: str) -> bool:
     """Whether a text is a SELECT alone, behind whatever comments."""
     return _SELECT.match(text) is not None
+
+
+def is_about_a_plan(text: str) -> bool:
+    """Whether a text is a SELECT, or registers one: not the name of a query."""
+    return is_select(text) or bool(_REGISTERS.match(text))

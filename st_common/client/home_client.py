@@ -1,26 +1,32 @@
 """A client on a home folder of this machine."""
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import datetime
-from typing import Self
+from typing import Any, Self
 
 from st_common.client.changes import Changes
-from st_common.client.client import Client
+from st_common.client.client import Client, is_about_a_plan
 from st_common.client.interface import Rectangle
 from st_common.client.put import Fixes, Put, put
 from st_common.client.result import Result, placed
+from st_common.client.waiting import await_done
 from st_common.engine.batch.backtest import Backtest, backtest
+from st_common.errors import QueryError
 from st_common.query.area_store import HomeAreas
-from st_common.query.lookup import find
+from st_common.query.lookup import find, queries
 from st_common.query.plan import Plan
 from st_common.query.registry import fitted
 from st_common.query.text import parse
 from st_common.query.tried import tried_plans
 from st_common.regions.registry import Box
 from st_common.serving.history import NearestTo, objects_at
+from st_common.serving.json_rows import json_line
 from st_common.serving.member_places import placed_answer
 from st_common.serving.object_conditions import condition_of
 from st_common.serving.sql import sql
+from st_common.serving.stream_state import state_of
 from st_common.settings import StreamSettings, stream_of
 
 
@@ -97,6 +103,72 @@ class HomeClient(Client):
         plans = self._plans(text, stream)
         return backtest(self._home, settings, plans, days=days, against=old)
 
+    def explain(self, query: str, *, analyze: bool = False) -> list[str]:
+        """See `interface.Client`."""
+        from st_common.query.explain import lines
+        from st_common.serving.estimates import explained, explained_by_counts
+
+        name, plan = self._plan(query)
+        explaining = explained_by_counts if analyze else explained
+        tree = explaining(self._home, self._stream(plan.stream), name, plan)
+        return list(lines(tree))
+
+    def _plan(self, query: str) -> tuple[str, Plan]:
+        """The name and the plan of a query that is registered, or of a statement."""
+        if not is_about_a_plan(query):
+            row = find(self._home, query)
+            if row.plan is None:
+                raise QueryError(f"query {row.name!r} was dropped")
+            return row.name, row.plan
+        given = parse(query, areas=HomeAreas(self._home))
+        self._require_known(given)
+        (statement, *more), _ = fitted(self._home, self._streams, given)
+        if more or statement.plan is None:
+            raise QueryError("one query is explained at a time")
+        return statement.name, statement.plan
+
+    def why(
+        self,
+        query: str,
+        object: str,  # noqa: A002 - as the interface calls it
+        at: datetime | None = None,
+        *,
+        partner: str | None = None,
+    ) -> dict[str, Any]:
+        """See `interface.Client`."""
+        from st_common.serving.why import why
+
+        stream = self._streams.get(find(self._home, query).stream)
+        reason = why(self._home, query, object, at=at, partner=partner, stream=stream)
+        return _as_json(reason.to_json())
+
+    def verify(self, query: str | None = None) -> list[dict[str, Any]]:
+        """See `interface.Client`."""
+        from st_common.serving.verify import verify
+
+        name = None if query is None else find(self._home, query).name
+        rows = queries(self._home)
+        streams = {row.stream for row in rows if name in (None, row.name)}
+        return [
+            _as_json({**asdict(one), "holds": one.holds})
+            for stream in sorted(streams)
+            for one in verify(self._home, self._stream(stream), name)
+        ]
+
+    def status(self) -> list[dict[str, Any]]:
+        """See `interface.Client`."""
+        self._streams = self._known_streams()
+        return [_as_json(state_of(self._home, one).to_json()) for one in self._streams]
+
+    def run(self, stream: str, *, timeout_s: float | None = None) -> None:
+        """See `interface.Client`."""
+        from st_common.engine.run import run
+
+        settings = self._stream(stream)
+        if not state_of(self._home, stream).is_living:
+            run(self._home, settings, until_idle=True)
+        await_done(lambda: state_of(self._home, stream).to_json(), timeout_s)
+
     def close(self) -> None:
         """See `interface.Client`."""
         for registration in self._open:
@@ -118,3 +190,9 @@ class HomeClient(Client):
         statements = parse(text, areas=HomeAreas(self._home))
         known, _ = fitted(self._home, self._streams, statements)
         return tried_plans(known, stream)
+
+
+def _as_json(value: Mapping[str, Any]) -> dict[str, Any]:
+    """A value as it comes by HTTP: times are texts."""
+    told: dict[str, Any] = json.loads(json_line(value))
+    return told

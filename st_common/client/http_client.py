@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pyarrow as pa
 
 from st_common.client.changes import Change, change_of
-from st_common.client.client import is_select
+from st_common.client.client import is_about_a_plan, is_select
 from st_common.client.http_errors import raise_for
 from st_common.client.http_events import HttpEvents
 from st_common.client.interface import Rectangle
@@ -28,6 +28,7 @@ from st_common.client.result import (
     to_stream,
 )
 from st_common.client.tuples import MultiTuple, multi_tuple
+from st_common.client.waiting import await_done
 from st_common.engine.batch.backtest import Backtest
 from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.position import segment_of
@@ -205,6 +206,53 @@ class HttpClient:
             seconds=done["seconds"],
             **parts,
         )
+
+    def explain(self, query: str, *, analyze: bool = False) -> list[str]:
+        """See `interface.Client`."""
+        given: dict[str, Any] = {"params": {"analyze": "true"}} if analyze else {}
+        if is_about_a_plan(query):
+            done = self._json("POST", "/v1/explain", json={"text": query}, **given)
+        else:
+            done = self._json("GET", f"/v1/explain/{quote(query, safe='')}", **given)
+        lines: list[str] = done["lines"]
+        return lines
+
+    def why(
+        self,
+        query: str,
+        object: str,  # noqa: A002 - as the interface calls it
+        at: datetime | None = None,
+        *,
+        partner: str | None = None,
+    ) -> dict[str, Any]:
+        """See `interface.Client`."""
+        params = {"object": object, **_at(at)}
+        if partner is not None:
+            params["partner"] = partner
+        return self._json("GET", f"/v1/why/{quote(query, safe='')}", params=params)
+
+    def verify(self, query: str | None = None) -> list[dict[str, Any]]:
+        """See `interface.Client`; longer than the server's `check_s` it does not take."""
+        path = "/v1/verify" if query is None else f"/v1/verify/{quote(query, safe='')}"
+        done = self._json("POST", path, timeout=None)
+        verdicts: list[dict[str, Any]] = done["queries"]
+        return verdicts
+
+    def status(self) -> list[dict[str, Any]]:
+        """See `interface.Client`."""
+        streams: list[dict[str, Any]] = self._json("GET", "/v1/status")["streams"]
+        return streams
+
+    def run(self, stream: str, *, timeout_s: float | None = None) -> None:
+        """See `interface.Client`."""
+
+        def state() -> dict[str, Any]:
+            for one in self.status():
+                if one["stream"] == stream:
+                    return one
+            raise ConfigError(f"there is no stream {stream!r}")
+
+        await_done(state, timeout_s)
 
     def close(self) -> None:
         """See `interface.Client`."""

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Iterator
 from datetime import datetime
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Any, Protocol, Self
 
 from st_common.client.changes import Change
 from st_common.client.put import Fixes, Put
@@ -195,6 +195,72 @@ class Client(Protocol):
         Raises:
             ConfigError: the stream never ran, no day is closed, or there is another statement.
             QueryError: what is wrong with the text.
+        """
+
+    def explain(self, query: str, *, analyze: bool = False) -> list[str]:
+        """How a query is carried out, as the lines of a tree.
+
+        Args:
+            query: the name of one that is registered, or a SELECT, or a statement that registers one.
+            analyze: it runs over the archived fixes, and what goes through each step is counted.
+
+        Raises:
+            QueryError: no such query is registered, or what is wrong with the SELECT.
+        """
+
+    def why(
+        self,
+        query: str,
+        object: str,  # noqa: A002 - what it is called everywhere else
+        at: datetime | None = None,
+        *,
+        partner: str | None = None,
+    ) -> dict[str, Any]:
+        """Why an object, or a group, came into an answer or left it: its newest change, with the fix that caused it.
+
+        Args:
+            query: its name.
+            object: the object, or the group.
+            at: the newest change up to then, with a time zone; None: the newest.
+            partner: only changes with this partner.
+
+        Returns:
+            `sentence` says it in words; `change`, `fix`, `joined` and others are what it follows from, as JSON values.
+
+        Raises:
+            QueryError: no query was ever registered by that name, or the object never was in its answer.
+        """
+
+    def verify(self, query: str | None = None) -> list[dict[str, Any]]:
+        """Answers checked by brute force over the archived fixes, one query after the other.
+
+        Args:
+            query: only its answer; None: those of all queries.
+
+        Returns:
+            By query: `holds`, how many rows are `missing`, `extra` or `misplaced`, and `unchecked`: why it could not be
+            checked, if so.
+
+        Raises:
+            QueryError: there is no such query.
+            TransientError: nothing is archived yet.
+        """
+
+    def status(self) -> list[dict[str, Any]]:
+        """Each stream: its `state`, how far it is (`segments`, `segments_done`), its counts and its sources."""
+
+    def run(self, stream: str, *, timeout_s: float | None = None) -> None:
+        """Waits until all that a stream's log holds is evaluated and committed.
+
+        On a home this process evaluates it where no engine does; behind a server its engines do.
+
+        Args:
+            stream: its name.
+            timeout_s: how long to wait for an engine; None: as long as it takes.
+
+        Raises:
+            ConfigError: there is no such stream.
+            TransientError: the engine was given up, or the time is over.
         """
 
     def close(self) -> None:

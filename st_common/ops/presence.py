@@ -9,7 +9,8 @@ from st_common.ops.lease import Lease, current, is_held
 from st_common.ops.process import Owner
 from st_common.ops.status import Exit, StreamStatus, is_newer, read_exit
 
-_LIVING = ("starting", "running", "idle")
+LIVING = ("starting", "running", "idle")
+"""States in which a process runs a stream."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +48,7 @@ def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Prese
     held = lease is not None and is_held(lease, now_us=now_us)
     end = read_exit(folder)
     state = "never run" if status is None else status.state
-    if state in _LIVING and not held:
+    if state in LIVING and not held:
         state = _ended(end, lease) if lease is not None and lease.released else "dead"
     if not held and end is not None and end.code and is_newer(end, status):
         state = "failed"
@@ -65,7 +66,7 @@ def presence(folder: Path, status: StreamStatus | None, *, now_us: int) -> Prese
 
 def workers_of(status: StreamStatus | None, now: Presence) -> list[dict[str, Any]]:
     """The processes at a stream as they spoke of themselves last; none of a stream that nobody runs."""
-    return status.workers if status is not None and now.state in _LIVING else []
+    return status.workers if status is not None and now.state in LIVING else []
 
 
 def _error_of(end: Exit | None, state: str) -> str | None:

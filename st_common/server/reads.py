@@ -122,65 +122,24 @@ def layers(asked: Asked) -> Response:
 
 def explain(asked: Asked) -> Response:
     """How a query is carried out, as lines of a tree; registered, or a SELECT that is sent."""
-    from st_common.query.explain import lines
-    from st_common.serving.estimates import explained, explained_by_counts
-
-    name, plan = _plan(asked)
-    home, stream = asked.place.home, known_stream(asked, plan.stream)
-    explaining = explained_by_counts if asked.params.get("analyze") else explained
-    tree = explaining(home, stream, name, plan)
-    return value_reply({"query": name, "lines": list(lines(tree))})
-
-
-def _plan(asked: Asked) -> tuple[str, Any]:
-    """The plan that is to be explained, and the name of its query."""
-    from st_common.query.area_store import HomeAreas
-    from st_common.query.lookup import find
-    from st_common.query.registry import fitted
-    from st_common.query.text import parse
-
-    if "query" in asked.path:
-        row = find(asked.place.home, known_query(asked))
-        if row.plan is None:
-            raise QueryError(f"query {row.name!r} was dropped")
-        return row.name, row.plan
-    home, streams = asked.place.home, asked.place.streams()
-    statements, _ = fitted(home, streams, parse(asked.text(), areas=HomeAreas(home)))
-    if len(statements) != 1 or statements[0].plan is None:
-        raise QueryError("one query is explained at a time")
-    return statements[0].name, statements[0].plan
+    name = known_query(asked) if "query" in asked.path else None
+    analyze = bool(asked.params.get("analyze"))
+    lines = _client(asked).explain(name or asked.text(), analyze=analyze)
+    return value_reply({"query": name or "", "lines": lines})
 
 
 def why(asked: Asked) -> Response:
     """The newest change of an object in an answer, explained."""
-    from st_common.query.lookup import find
-    from st_common.serving.why import why as reason_of
-
-    query, home = known_query(asked), asked.place.home
-    reason = reason_of(
-        home,
-        query,
-        needed(asked, "object"),
-        at=asked.params.get("at"),
-        partner=asked.params.get("partner"),
-        stream=asked.place.streams().get(find(home, query).stream),
-    )
-    return value_reply(reason.to_json())
+    at, partner = asked.params.get("at"), asked.params.get("partner")
+    who = needed(asked, "object")
+    reason = _client(asked).why(known_query(asked), who, at, partner=partner)
+    return value_reply(reason)
 
 
 def verify(asked: Asked) -> Response:
     """Answers of a query, or of all of a stream, checked by brute force over the archived positions."""
-    from st_common.query.lookup import queries
-    from st_common.serving.verify import verify as checked
-
-    home = asked.place.home
     query = known_query(asked) if "query" in asked.path else None
-    names = {row.stream for row in queries(home) if query in (None, row.name)}
-    verdicts = [
-        {**dataclasses.asdict(one), "holds": one.holds}
-        for name in sorted(names)
-        for one in checked(home, known_stream(asked, name), query)
-    ]
+    verdicts = _client(asked).verify(query)
     return value_reply(
         {"holds": all(one["holds"] for one in verdicts), "queries": verdicts}
     )

@@ -9,7 +9,7 @@ from typing import Any
 from st_common.capture.log import Log
 from st_common.feeds.note import CaptureNote, read_notes
 from st_common.home import Home
-from st_common.ops.presence import Presence, presence, workers_of
+from st_common.ops.presence import LIVING, Presence, presence, workers_of
 from st_common.ops.status import StreamStatus, read_status
 from st_common.position import segment_of
 
@@ -43,6 +43,11 @@ class StreamState:
     def segments_done(self) -> int:
         """How many segments are judged."""
         return 0 if self.said is None else segment_of(self.said.position)
+
+    @property
+    def is_living(self) -> bool:
+        """Whether a process runs it."""
+        return self.now.state in LIVING
 
     def to_json(self) -> dict[str, Any]:
         """A JSON object; of a stream that has not run yet without what only an engine says."""

@@ -219,6 +219,60 @@ def test_a_backtest_gives_the_same_tables(place, clients):
     )
 
 
+def test_both_say_alike_how_streams_and_answers_are_and_why(clients, engine):
+    remote, local = clients
+    remote.register(ZONE, "zone")
+    remote.put("ships", [fix("a", 1, 1, 1, 3.5), fix("b", 2, 20, 1)])
+    remote.put("ships", [fix("a", 5, 30, 1), fix("c", 6, 2, 2)])
+    with pytest.raises(fairway.TransientError, match="0 of 3 segments"):
+        remote.run("ships", timeout_s=0)
+    engine.close()
+    local.run("ships")
+    remote.run("ships", timeout_s=60)
+    for one in (remote, local):
+        (state,) = one.status()
+        assert (state["stream"], state["fixes"], state["segments_done"]) == (
+            "ships",
+            4,
+            3,
+        )
+        (verdict,) = one.verify("zone")
+        assert (verdict["holds"], verdict["members"], verdict["missing"]) == (
+            True,
+            1,
+            0,
+        )
+        reason = one.why("zone", "a")
+        assert "a" in reason["sentence"]
+        assert reason["change"]["sign"] == -1
+        assert (
+            one.why("zone", "a", datetime(1970, 1, 1, 0, 0, 3, tzinfo=UTC))["change"][
+                "sign"
+            ]
+            == 1
+        )
+    assert remote.why("zone", "a") == local.why("zone", "a")
+    assert remote.verify() == local.verify()
+    for given in ("zone", ZONE, f"REGISTER QUERY z2 AS {ZONE}"):
+        assert remote.explain(given) == local.explain(given)
+    told = remote.explain("zone", analyze=True)
+    assert any("4 archived fixes" in line for line in told)
+    for wrong in (
+        lambda one: one.why("none", "a"),
+        lambda one: one.why("zone", "nobody"),
+        lambda one: one.verify("none"),
+        lambda one: one.explain("none"),
+        lambda one: one.explain("SELECT * FROM nothing"),
+        lambda one: one.run("nothing"),
+    ):
+        messages = []
+        for one in (remote, local):
+            with pytest.raises(fairway.FairwayError) as error:
+                wrong(one)
+            messages.append(error.value.message)
+        assert messages[0] == messages[1]
+
+
 def test_a_token_is_shown_to_servers_alone(place):
     with served(place, token="secret") as http:
         with fairway.connect(str(http.base_url), token="secret") as remote:
