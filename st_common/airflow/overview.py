@@ -7,9 +7,11 @@ from pathlib import Path
 
 from st_common.home import Home
 from st_common.ops.alerts import Alert, read_alerts
+from st_common.ops.judged import STOPPED
 from st_common.ops.records import read_record
-from st_common.ops.status import StreamStatus, read_all_status
+from st_common.ops.status import StreamStatus
 from st_common.redaction import redacted
+from st_common.serving.stream_state import state_of
 
 _ALERTS = 20
 
@@ -60,8 +62,7 @@ def overview(home: Home, *, now_us: int) -> Overview:
     return Overview(
         looked_s=None if looked is None else _seconds(now_us - int(looked)),
         streams={
-            name: (healths.get(name, "unseen"), _jobs(home, name, now_us))
-            for name in names
+            name: _stream(home, name, str(healths.get(name)), now_us) for name in names
         },
         deliveries=judged.get("deliveries", {}),
         alerts=[_told(one) for one in read_alerts(home)[: -_ALERTS - 1 : -1]],
@@ -69,12 +70,11 @@ def overview(home: Home, *, now_us: int) -> Overview:
     )
 
 
-def _jobs(home: Home, stream: str, now_us: int) -> list[Job]:
-    statuses = read_all_status(home.stream(stream))
-    return [
-        Job(status=status, age_s=_seconds(now_us - status.beat_ts))
-        for status in statuses
-    ]
+def _stream(home: Home, name: str, judged: str, now_us: int) -> tuple[str, list[Job]]:
+    state = state_of(home, name, wanted=judged != STOPPED, now_us=now_us)
+    ages_s = (_seconds(now_us - job.beat_ts) for job in state.jobs)
+    jobs = zip(state.jobs, ages_s, strict=True)
+    return state.health, [Job(status=job, age_s=age_s) for job, age_s in jobs]
 
 
 def _told(alert: Alert) -> tuple[str, Alert]:

@@ -156,7 +156,10 @@ def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
     from st_common.serving.stream_state import COUNTS, state_of
 
     home = context.home(ctx, must_exist=True)
-    states = [state_of(home, name) for name in context.streams(ctx)]
+    states = [
+        state_of(home, name, wanted=one.running)
+        for name, one in context.streams(ctx).items()
+    ]
     write_listing(
         (*_SEEN, *COUNTS),
         [_row(state) for state in states],
@@ -205,7 +208,7 @@ def _notes(state: "StreamState") -> "Iterator[str]":
     if said is not None and said.caches:
         yield from (f"{stream}: caches {line}" for line in _cache_lines(said.caches))
     for note in state.sources:
-        yield f"{stream}: {_source(note, state.asked_us)}"
+        yield f"{stream}: {_source(note, state.as_of_us)}"
 
 
 def _cache_lines(caches: "Mapping[str, Any]") -> "Iterable[str]":

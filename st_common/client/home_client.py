@@ -158,7 +158,10 @@ class HomeClient(Client):
     def status(self) -> list[dict[str, Any]]:
         """See `interface.Client`."""
         self._streams = self._known_streams()
-        return [_as_json(state_of(self._home, one).to_json()) for one in self._streams]
+        return [
+            _as_json(state_of(self._home, name, wanted=one.running).to_json())
+            for name, one in self._streams.items()
+        ]
 
     def run(self, stream: str, *, timeout_s: float | None = None) -> None:
         """See `interface.Client`."""

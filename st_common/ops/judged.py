@@ -43,7 +43,7 @@ def healths(
         now_us: now, us since 1970.
     """
     judged = {
-        name: _health_now(home.stream(name), wanted=stream.running, now_us=now_us)
+        name: health_now(home.stream(name), wanted=stream.running, now_us=now_us)
         for name, stream in streams.items()
     }
     return judged | dict.fromkeys(broken_of(streams), BAD_CONFIG)
@@ -58,7 +58,7 @@ def all_healths(
 ) -> dict[str, dict[str, str]]:
     """How each of the `streams` is, and of the `deliveries`, which say by name whether they shall run."""
     judged = {
-        name: _health_now(home.delivery(name), wanted=wanted, now_us=now_us)
+        name: health_now(home.delivery(name), wanted=wanted, now_us=now_us)
         for name, wanted in deliveries.items()
     }
     return {"streams": healths(home, streams, now_us=now_us), "deliveries": judged}
@@ -96,7 +96,14 @@ def memory_record(folder: Path) -> dict[str, Any]:
     return {key: value for key, value in record.items() if key != "health"}
 
 
-def _health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
+def health_now(folder: Path, *, wanted: bool, now_us: int) -> str:
+    """How a stream or delivery is, of `ALL_HEALTHS`.
+
+    Args:
+        folder: of the stream or delivery.
+        wanted: whether it shall run.
+        now_us: now, us since 1970.
+    """
     record = read_record(folder / MEMORY_FILE) or {}
     judged = str(record.get("health", UNSEEN))
     dead = judged in (Health.DEAD, Health.FINISHED, UNSEEN, CRASH_LOOP, BAD_CONFIG)

@@ -167,10 +167,17 @@ _ENGINE: Mapping[str, Schema] = {
 }
 """What the engine of a stream has said of itself; nothing before it has run."""
 _STREAM = _object(
-    {"segments": _WHOLE, "segments_done": _WHOLE, **_ENGINE, **_LATE},
+    {**_ENGINE, **_LATE},
     stream=_TEXT,
+    as_of=_TIME,
     state=_TEXT,
+    health=_TEXT,
     why=_or_null(_TEXT),
+    segments=_WHOLE,
+    segments_done=_WHOLE,
+    lag_segments=_or_null(_WHOLE),
+    lag_s=_or_null(_NUMBER),
+    archive_lag_s=_or_null(_NUMBER),
     sources=_list(_ANY),
 )
 _LINK = _object({"title": _TEXT, "type": _TEXT}, href=_TEXT, rel=_TEXT)

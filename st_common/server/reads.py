@@ -199,7 +199,7 @@ def status(asked: Asked) -> dict[str, Any]:
     home, place = asked.place.home, asked.place
     states, known = [], place.streams()
     for name, stream in known.items():
-        state = state_of(home, name)
+        state = state_of(home, name, wanted=stream.running)
         warnings = late_warnings(asked, stream, state.said)
         states.append(place.without_paths({**state.to_json(), "warnings": warnings}))
     broken = {name: place.hidden(str(one)) for name, one in known.broken.items()}

@@ -18,11 +18,12 @@ from st_common.contracts import contract_names
 from st_common.errors import FairwayError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
-from st_common.ops.health import Observation, observe
-from st_common.ops.judged import ALL_HEALTHS, MEMORY_FILE, all_healths
-from st_common.ops.status import StreamStatus, read_all_status, read_status
+from st_common.ops.decide import BAD_CONFIG
+from st_common.ops.judged import ALL_HEALTHS, health_now
+from st_common.ops.status import StreamStatus, read_status
 from st_common.position import segment_of
 from st_common.serving.metric_families import Families
+from st_common.serving.stream_state import COUNTS, StreamState, state_of
 from st_common.serving.tallies import BOUNDS_S, Tallies
 from st_common.settings import Streams
 
@@ -30,7 +31,6 @@ MOST_QUERIES = 500
 OTHERS = "(others)"
 """The query under which those beyond the first `MOST_QUERIES` of a stream are added up."""
 
-_COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 _LOG = logging.getLogger(__name__)
 
 
@@ -65,76 +65,34 @@ class Metrics(Collector):
         with self._looking:
             streams, deliveries = self.streams(), self.deliveries()
             families = Families()
-            self._add_healths(families, streams, deliveries)
             for name, stream in streams.items():
                 self._add_stream(families, name, wanted=stream.running)
-            for name in deliveries:
-                self._add_delivery(families, name)
+            for name in streams.broken:
+                _add_health(families, "stream", name, BAD_CONFIG)
+            for name, wanted in deliveries.items():
+                self._add_delivery(families, name, wanted=wanted)
             self._add_alerts(families)
             return iter(families.made())
 
-    def _add_healths(
-        self, families: Families, streams: Streams, deliveries: Mapping[str, bool]
-    ) -> None:
-        healths = all_healths(self.home, streams, deliveries, now_us=self.now_us())
-        for kind, judged in healths.items():
-            name = {"streams": "stream", "deliveries": "delivery"}[kind]
-            for one, health in judged.items():
-                for each in ALL_HEALTHS:
-                    families.gauge(
-                        f"{name}_health",
-                        float(each == health),
-                        {name: one, "health": each},
-                    )
-
     def _add_stream(self, families: Families, name: str, *, wanted: bool) -> None:
-        folder, labels = self.home.stream(name), {"stream": name}
+        labels = {"stream": name}
+        state = state_of(self.home, name, wanted=wanted, now_us=self.now_us())
+        _add_health(families, "stream", name, state.health)
         try:
-            seen = observe(folder, wanted=wanted, now_us=self.now_us())
             tallies = self._tallies.setdefault(name, Tallies()).look(self.home, name)
         except (FairwayError, OSError) as error:
             _LOG.warning("stream %s is not looked at: %s", name, error)
-            families.gauge("stream_unreadable", 1, labels)
+            tallies = None
+        is_readable = state.is_readable and tallies is not None
+        families.gauge("stream_unreadable", float(not is_readable), labels)
+        if tallies is None or not state.is_readable:
             return
         self._tallies[name] = tallies
-        families.gauge("stream_unreadable", 0, labels)
-        if (folder / MEMORY_FILE).exists():
-            looked_s = (folder / MEMORY_FILE).stat().st_mtime
-            families.gauge("stream_look_timestamp_seconds", looked_s, labels)
-        self._add_lag(families, labels, seen)
-        for status in read_all_status(folder):
-            self._add_job(families, labels, status, lives=seen.running is not None)
-        if seen.status is not None:
-            _add_counts(families, labels, seen.status)
+        _add_state(families, labels, state)
         _add_tallies(families, labels, tallies)
-        families.gauge("state_bytes", _state_bytes(folder), labels)
+        families.gauge("state_bytes", _state_bytes(self.home.stream(name)), labels)
         for table in contract_names():
             self._add_table(families, table, name)
-
-    def _add_lag(
-        self, families: Families, labels: dict[str, str], seen: Observation
-    ) -> None:
-        since_us = seen.waiting_since_us
-        lag_s = 0.0 if since_us is None else max(self.now_us() - since_us, 0) / 1e6
-        families.gauge("lag_seconds", lag_s, labels)
-        families.gauge("lag_segments", seen.waiting, labels)
-        families.gauge("log_segments", seen.next_segment + seen.waiting, labels)
-
-    def _add_job(
-        self,
-        families: Families,
-        labels: dict[str, str],
-        status: StreamStatus,
-        *,
-        lives: bool,
-    ) -> None:
-        of_job = {**labels, "job": status.job}
-        families.gauge("job_beat_timestamp_seconds", status.beat_ts / 1e6, of_job)
-        families.gauge("job_segment", segment_of(status.position), of_job)
-        if status.now_ts is not None:
-            families.gauge("job_clock_timestamp_seconds", status.now_ts / 1e6, of_job)
-        for number, worker in enumerate(status.workers if lives else ()):
-            _add_worker(families, {**labels, "worker": str(number)}, worker)
 
     def _add_table(self, families: Families, table: str, stream: str) -> None:
         path = self.home.table(table, stream)
@@ -148,8 +106,11 @@ class Metrics(Collector):
         families.gauge("table_files", files, labels)
         families.gauge("table_bytes", stored_bytes, labels)
 
-    def _add_delivery(self, families: Families, name: str) -> None:
-        status = read_status(self.home.delivery(name))
+    def _add_delivery(self, families: Families, name: str, *, wanted: bool) -> None:
+        folder = self.home.delivery(name)
+        health = health_now(folder, wanted=wanted, now_us=self.now_us())
+        _add_health(families, "delivery", name, health)
+        status = read_status(folder)
         if status is not None:
             labels = {"delivery": name}
             families.counter("delivered_changes", status.changes, labels)
@@ -161,6 +122,32 @@ class Metrics(Collector):
         levels = Counter(alert.level for alert in read_alerts(self.home))
         for level in ("error", "warning", "info"):
             families.counter("alerts", levels[level], {"level": level})
+
+
+def _add_health(families: Families, kind: str, name: str, health: str) -> None:
+    for each in ALL_HEALTHS:
+        labels = {kind: name, "health": each}
+        families.gauge(f"{kind}_health", float(each == health), labels)
+
+
+def _add_state(families: Families, labels: dict[str, str], state: StreamState) -> None:
+    if state.looked_us is not None:
+        families.gauge("stream_look_timestamp_seconds", state.looked_us / 1e6, labels)
+    families.gauge("lag_seconds", state.lag.seconds(state.as_of_us), labels)
+    families.gauge("lag_segments", state.lag.segments, labels)
+    archive_lag_s = state.archive_lag.seconds(state.as_of_us)
+    families.gauge("archive_lag_seconds", archive_lag_s, labels)
+    families.gauge("log_segments", state.segments, labels)
+    for job in state.jobs:
+        of_job = {**labels, "job": job.job}
+        families.gauge("job_beat_timestamp_seconds", job.beat_ts / 1e6, of_job)
+        families.gauge("job_segment", segment_of(job.position), of_job)
+        if job.now_ts is not None:
+            families.gauge("job_clock_timestamp_seconds", job.now_ts / 1e6, of_job)
+    for number, worker in enumerate(state.workers):
+        _add_worker(families, {**labels, "worker": str(number)}, worker)
+    if state.said is not None:
+        _add_counts(families, labels, state.said)
 
 
 def _add_worker(
@@ -183,7 +170,7 @@ def registry_of(metrics: Metrics) -> CollectorRegistry:
 def _add_counts(
     families: Families, labels: dict[str, str], status: StreamStatus
 ) -> None:
-    for name in _COUNTS:
+    for name in COUNTS:
         families.counter(name, getattr(status, name), labels)
     for reason, count in status.filtered.items():
         families.counter("filtered_fixes", count, {**labels, "reason": reason})

@@ -1,22 +1,49 @@
-"""How a stream is, for `fairway status` and `GET /v1/status`: its engine, how far it is, its counts and sources."""
+"""How a stream is, as of a moment: what `status`, `GET /v1/status`, metrics, the page and Airflow show of it.
+
+log      |----------------|--------|        segments that have come
+engine   .................^ lag  ->|        evaluated and committed by the engine
+archive  ..........^ archive lag ->|        stored in `positions` and `rejects`
+"""
 
 import dataclasses
 import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from st_common.capture.log import Log
+from st_common.errors import FairwayError
 from st_common.feeds.note import CaptureNote, read_notes
 from st_common.home import Home
+from st_common.ops.judged import MEMORY_FILE, health_now
 from st_common.ops.presence import LIVING, Presence, presence, workers_of
-from st_common.ops.status import StreamStatus, read_status
+from st_common.ops.status import StreamStatus, read_all_status, read_status
 from st_common.position import segment_of
 
 COUNTS = ("fixes", "rejects", "late", "double", "cut", "changes")
 """What is counted from when a stream began, as `StreamStatus` has it."""
 WARNED_SHARE = 0.01
 """Of fixes; where more are late it is a warning."""
+UNREADABLE = "unreadable"
+"""The state of a stream whose log cannot be read; `why` says what is wrong."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Lag:
+    """How far a job of a stream is behind its log.
+
+    Attributes:
+        segments: how many wait.
+        since_us: when the oldest of them arrived, us since 1970; None: none waits.
+    """
+
+    segments: int
+    since_us: int | None
+
+    def seconds(self, now_us: int) -> float:
+        """How long the oldest segment has waited; 0 where none does."""
+        return 0.0 if self.since_us is None else max(now_us - self.since_us, 0) / 1e6
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,23 +52,33 @@ class StreamState:
 
     Attributes:
         stream: its name.
-        segments: how many its log has.
-        said: what its engine said last; None: it has not run yet.
+        as_of_us: the moment, us since 1970.
+        health: how it is, as the supervisor judged it, corrected by whether a process lives (`ops.judged`).
+        looked_us: when the supervisor looked at it last, us since 1970; None: it never did.
         now: who runs it.
+        said: what its engine said last; None: it has not run yet.
+        jobs: what each of its jobs said last: the engine, the archive.
+        segments: how many its log has.
+        lag: how far its answers are behind the log.
+        archive_lag: how far its archive is.
         sources: what its sources say of themselves.
-        asked_us: the moment, us since 1970.
     """
 
     stream: str
-    segments: int
-    said: StreamStatus | None
+    as_of_us: int
+    health: str
+    looked_us: int | None
     now: Presence
+    said: StreamStatus | None
+    jobs: tuple[StreamStatus, ...]
+    segments: int
+    lag: Lag
+    archive_lag: Lag
     sources: tuple[CaptureNote, ...]
-    asked_us: int
 
     @property
     def segments_done(self) -> int:
-        """How many segments are judged."""
+        """How many segments are evaluated."""
         return 0 if self.said is None else segment_of(self.said.position)
 
     @property
@@ -49,17 +86,33 @@ class StreamState:
         """Whether a process runs it."""
         return self.now.state in LIVING
 
+    @property
+    def is_readable(self) -> bool:
+        """Whether its log can be read: else segments and lags are 0."""
+        return self.now.state != UNREADABLE
+
+    @property
+    def workers(self) -> list[dict[str, Any]]:
+        """What its processes take; none of a stream that nobody runs."""
+        return workers_of(self.said, self.now)
+
     def to_json(self) -> dict[str, Any]:
         """A JSON object; of a stream that has not run yet without what only an engine says."""
         sources = [dataclasses.asdict(note) for note in self.sources]
         for source in sources:
             del source["owner"]
+        known = self.is_readable
         told = {
             "stream": self.stream,
+            "as_of": stamp(self.as_of_us),
             "state": self.now.state,
+            "health": self.health,
             "why": self.now.why,
             "segments": self.segments,
             "segments_done": self.segments_done,
+            "lag_segments": self.lag.segments if known else None,
+            "lag_s": self.lag.seconds(self.as_of_us) if known else None,
+            "archive_lag_s": self.archive_lag.seconds(self.as_of_us) if known else None,
             "sources": sources,
         }
         return told if self.said is None else {**told, **self._said(self.said)}
@@ -80,26 +133,69 @@ class StreamState:
             "filtered_out": said.filtered_out,
             "filtered": said.filtered,
             "caches": said.caches,
-            "workers": workers_of(said, self.now),
+            "workers": self.workers,
         }
 
 
-def state_of(home: Home, stream: str) -> StreamState:
-    """How a stream is now.
+def state_of(
+    home: Home, stream: str, *, wanted: bool = True, now_us: int | None = None
+) -> StreamState:
+    """How a stream is.
 
-    Raises:
-        LogError: its log has a hole or a foreign file.
+    Args:
+        home: the home folder.
+        stream: its name.
+        wanted: whether it shall run, as its settings say.
+        now_us: the moment, us since 1970; None: now.
+
+    Returns:
+        Its state; one whose log has a hole or a foreign file is `UNREADABLE`.
     """
-    folder, now_us = home.stream(stream), time.time_ns() // 1000
-    said = read_status(folder)
+    folder = home.stream(stream)
+    now_us = time.time_ns() // 1000 if now_us is None else now_us
+    said, jobs = read_status(folder), tuple(read_all_status(folder))
+    now = presence(folder, said, now_us=now_us)
+    segments, lag, archive_lag = 0, _NO_LAG, _NO_LAG
+    try:
+        log = Log(home.log(stream))
+        segments = log.end()
+        lag = _lag(log, segments, said)
+        archive_lag = _lag(log, segments, _job(jobs, "archive"))
+    except FairwayError as error:
+        now = dataclasses.replace(now, state=UNREADABLE, why=str(error))
     return StreamState(
         stream=stream,
-        segments=Log(home.log(stream)).end(),
+        as_of_us=now_us,
+        health=health_now(folder, wanted=wanted, now_us=now_us),
+        looked_us=_looked_us(folder),
+        now=now,
         said=said,
-        now=presence(folder, said, now_us=now_us),
+        jobs=jobs,
+        segments=segments,
+        lag=lag,
+        archive_lag=archive_lag,
         sources=tuple(read_notes(home, stream)),
-        asked_us=now_us,
     )
+
+
+_NO_LAG = Lag(segments=0, since_us=None)
+
+
+def _job(jobs: tuple[StreamStatus, ...], name: str) -> StreamStatus | None:
+    return next((one for one in jobs if one.job == name), None)
+
+
+def _lag(log: Log, end: int, job: StreamStatus | None) -> Lag:
+    """How far a job is behind a log that has so many segments."""
+    first = 0 if job is None else segment_of(job.position)
+    oldest = log.segments(first, end=first + 1) if first < end else []
+    since_us = oldest[0].arrival_us if oldest else None
+    return Lag(segments=max(end - first, 0), since_us=since_us)
+
+
+def _looked_us(folder: Path) -> int | None:
+    memory = folder / MEMORY_FILE
+    return memory.stat().st_mtime_ns // 1000 if memory.exists() else None
 
 
 def is_much(late: int, fixes: int) -> bool:

@@ -56,9 +56,10 @@ def test_a_home_where_nothing_ran_invents_no_figure(client):
     assert [one["name"] for one in state["streams"]] == ["ships", "cars", "taxis"]
     ships = stream_of(state, "ships")
     assert (ships["state"], ships["engine"]) == ("never run", "local")
-    for unknown in ("extent", "fixes_per_s", "latency_ms", "objects", "counts"):
+    for unknown in ("extent", "fixes_per_s", "latency_ms", "objects"):
         assert ships[unknown] is None, unknown
-    assert (ships["behind_segments"], ships["rejects"]) == (0, {})
+    assert "fixes" not in ships
+    assert (ships["lag_segments"], ships["rejects"]) == (0, {})
     assert ships["space"] == {"kind": "globe"}
     assert stream_of(state, "cars")["space"]["kind"] == "plane"
     assert stream_of(state, "cars")["group"] == "town"
@@ -115,7 +116,7 @@ def test_a_stream_that_somebody_looks_at_says_how_many_objects_and_where(client)
     client.get("/page/live/ships")
     state = until(client, lambda state: stream_of(state, "ships")["extent"])
     ships = stream_of(state, "ships")
-    assert (ships["objects"], ships["behind_segments"]) == (100, 1)
+    assert (ships["objects"], ships["lag_segments"]) == (100, 1)
     assert ships["latest_event_ts"] == "1970-01-01T00:00:01.000Z"
     assert ships["extent"] == pytest.approx([0, 5, 9.9, 5], abs=0.02)
 
@@ -173,9 +174,9 @@ def test_answers_lag_behind_by_the_engine_whatever_the_archive_does(place, clien
     write_status(folder, told)
     write_status(folder, replace(told, job="archive", position=0))
     ships = stream_of(client.get("/page/state").json(), "ships")
-    assert (ships["lag_s"], ships["behind_segments"]) == (0.0, 0)
+    assert (ships["lag_s"], ships["lag_segments"]) == (0.0, 0)
     assert ships["archive_lag_s"] > 0
     post(client, "ships", fix("a", 2, 1, 1))
-    state = until(client, lambda one: stream_of(one, "ships")["behind_segments"])
-    assert stream_of(state, "ships")["behind_segments"] == 1
+    state = until(client, lambda one: stream_of(one, "ships")["lag_segments"])
+    assert stream_of(state, "ships")["lag_segments"] == 1
     assert 0 < stream_of(state, "ships")["lag_s"] < 60

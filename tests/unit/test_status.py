@@ -1,5 +1,6 @@
 """What `fairway status` says of engines that live, ended in order, or were killed."""
 
+import json
 import subprocess
 import sys
 import time
@@ -8,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.home import Home
 from st_common.ops.process import this_host
 
 STREAMS = """[streams.cars]
@@ -84,3 +86,25 @@ def test_an_engine_that_ended_in_order_is_not_dead_and_nobody_runs_it(told):
     told("run", "cars", "--until-idle")
     state, owner, _, engine = columns(told("status"))
     assert (state, owner, engine) == ("ended", "", "local")
+
+
+def test_a_log_that_cannot_be_read_is_said_of_its_stream_and_of_no_other(
+    told, tmp_path
+):
+    told("run", "cars", "--until-idle")
+    settings = tmp_path / "conf" / "streams.toml"
+    settings.write_text(STREAMS + STREAMS.replace("cars", "vans"))
+    told("replay", "vans", str(tmp_path / "rows.csv"))
+    segments = Home(tmp_path / "home").log("cars") / "segments" / "00000000"
+    (segments / "000000000005.seg").write_bytes(
+        (segments / "000000000001.seg").read_bytes()
+    )
+    lines = told("status").splitlines()
+    assert lines[1].split()[:2] == ["cars", "unreadable"]
+    assert lines[2].split()[:3] == ["vans", "never", "run"]
+    (said,) = [line for line in lines if line.startswith("cars: unreadable: ")]
+    assert "segment" in said
+    cars, vans = map(json.loads, told("status", "--json").splitlines())
+    assert (cars["lag_s"], cars["lag_segments"]) == (None, None)
+    assert vans["lag_segments"] == vans["segments"] > 0
+    assert vans["lag_s"] > 0

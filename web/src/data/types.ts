@@ -29,7 +29,7 @@ export interface StreamState {
     fixes_per_s: number | null;
     lag_s: number | null; // of answers
     archive_lag_s: number | null;
-    behind_segments: number | null;
+    lag_segments: number | null;
     why: string | null;
     latency_ms: { p50: number | null; p95: number | null; p99: number | null } | null;
     rejects: Record<string, number> | null;

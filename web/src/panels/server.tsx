@@ -51,7 +51,7 @@ function sayLatency(stream: StreamState): string {
 }
 
 function sayBehind(stream: StreamState): string {
-    return stream.behind_segments === null ? '–' : `${sayNumber(stream.behind_segments)} segments`;
+    return stream.lag_segments === null ? '–' : `${sayNumber(stream.lag_segments)} segments`;
 }
 
 function Rejects({ rejects }: { rejects: Record<string, number> | null }): JSX.Element | null {
