@@ -10,6 +10,7 @@ a reject `no_position`; from where a payload breaks, one more record stands for 
 0, 0 is what feeds write when they have none (`drop_null_island`).
 """
 
+import re
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 
 _HEADER = b"\n"  # the tag of the header
 _HEAD = 1 << 10  # bytes that show whether it is JSON
+_JSON = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*\{[ \t\r\n]*[\"}]")
 
 COLUMNS: "Mapping[str, str]" = MappingProxyType(
     {
@@ -81,11 +83,10 @@ class GtfsRt(Format):
     ) -> "Iterator[Chunk]":
         """Chunks of entities with one header, of about `size` bytes, raised to 1 MiB (JSON: 8) at least."""
         from st_common.formats.begun import Begun
-        from st_common.formats.gtfs_rt_chunks import gtfs_rt_chunks
-        from st_common.formats.gtfs_rt_json import is_json, json_chunks
+        from st_common.formats.gtfs_rt_records import gtfs_rt_chunks, json_chunks
 
         begun = Begun(source, size=_HEAD)
-        return (json_chunks if is_json(begun.head) else gtfs_rt_chunks)(
+        return (json_chunks if _is_json(begun.head) else gtfs_rt_chunks)(
             begun, size=size
         )
 
@@ -103,12 +104,9 @@ class GtfsRt(Format):
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The entities of a payload; one of no bytes is a record that is `unreadable`."""
-        from st_common.formats.gtfs_rt_json import is_json, read_json
-        from st_common.formats.gtfs_rt_records import WORDS, read_gtfs_rt
+        from st_common.formats.gtfs_rt_records import read_gtfs_rt, read_json
 
-        if is_json(payload[:_HEAD]):
-            return read_json(payload, stream, WORDS)
-        return read_gtfs_rt(payload, stream)
+        return (read_json if _is_json(payload) else read_gtfs_rt)(payload, stream)
 
     def whole_bytes(self, payload: bytes) -> int:
         """All of them: where the payload breaks is seen when it is read."""
@@ -119,9 +117,7 @@ class GtfsRt(Format):
 
     def shared_head(self, payload: bytes, stream: FormatSettings) -> bytes | None:
         """None to be shared, for each message has its own; without one it must be read by itself."""
-        from st_common.formats.gtfs_rt_json import is_json
-
-        is_message = payload.startswith(_HEADER) and not is_json(payload[:_HEAD])
+        is_message = payload.startswith(_HEADER) and not _is_json(payload)
         return b"" if is_message else None
 
     def joined_records(
@@ -164,3 +160,8 @@ class GtfsRt(Format):
         if reason == "bad_time":
             return "times must be in seconds since 1970"
         return None
+
+
+def _is_json(payload: bytes) -> bool:
+    """Whether bytes begin like a JSON object; a FeedMessage of Protocol Buffers never does."""
+    return _JSON.match(payload, 0, _HEAD) is not None
