@@ -8,7 +8,8 @@ of one station, where the tag block (`s:`) or a last column (`,b003669710,`) nam
     \s:st1*..\!AIVDM,2,2,1,A,8888..     st1 again                          ->   the end of ALFA
 
 Parts that name no station go on what is begun if one message alone can be meant. Where two may be, neither is made of
-them: half of one ship's message behind half of another's would read well, and be wrong.
+them: half of one ship's message behind half of another's would read well, and be wrong. The end that is then still to
+come is not taken for that of the next message either, as long as it may come.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -112,7 +113,8 @@ class _Joined:
 class _Parts:
     """Sentences that are parts: what tells messages apart (`code`, `station`), and which part each is.
 
-    `own` is the code of both; parts with the same one are of the same message, unless the station is unknown.
+    `own` is the code of both; parts with the same one are of the same message, unless the station is unknown. `end` is
+    how many sentences the payload has.
     """
 
     code: Ints
@@ -123,6 +125,7 @@ class _Parts:
     parts: Ints
     at: Ints
     payload: pa.Array
+    end: int
 
 
 def _joined(found: Sentences, rows: Ints, parts: Ints, part: Ints) -> _Joined:
@@ -143,6 +146,7 @@ def _joined(found: Sentences, rows: Ints, parts: Ints, part: Ints) -> _Joined:
         parts=parts,
         at=found.at[rows],
         payload=found.column("payload").take(taken),
+        end=int(found.at.max(initial=-1)) + 1,
     )
     return _told_apart(every)
 
@@ -229,6 +233,15 @@ class _Begun:
 
 
 @dataclass(slots=True)
+class _Tangle:
+    """Messages of which one has gone on, and nobody can say which: how many of their parts are still to come."""
+
+    since: int
+    awaited: int
+    rows: list[int]
+
+
+@dataclass(slots=True)
 class _OneByOne:
     """Joins parts as they come; `before` says which sentence each one goes on.
 
@@ -238,28 +251,55 @@ class _OneByOne:
     every: _Parts
     before: dict[int, int] = field(default_factory=dict)
     _begun: dict[int, list[_Begun]] = field(default_factory=dict)
+    _tangled: dict[int, list[_Tangle]] = field(default_factory=dict)
 
     def take(self, row: int) -> None:
         """Takes the next part."""
         station, at = self.every.station[row].as_py(), int(self.every.at[row])
         part, code = int(self.every.part[row]), int(self.every.code[row])
         begun = [b for b in self._begun.get(code, ()) if at - b.since <= MOST_BETWEEN]
-        self._begun[code] = begun
+        tangled = [
+            t for t in self._tangled.get(code, ()) if at - t.since <= MOST_BETWEEN
+        ]
+        self._begun[code], self._tangled[code] = begun, tangled
         fitting = [b for b in begun if _fits(b, station, part)]
         own = [b for b in begun if station and b.station == station]
         fitting = [b for b in fitting if b in own] or fitting
         if part == 1:
             begun.append(_Begun(station, at, [row]))
-        elif len(fitting) == 1 or self._are_alike(fitting):
+        elif (len(fitting) == 1 or self._are_alike(fitting)) and (
+            not tangled or fitting[0] in own
+        ):
             self._go_on(fitting[0], row, station, begun)
             own = [b for b in own if b is not fitting[0]]
         else:  # which of them is meant nobody can say
             own += fitting
+            self._tangle(fitting, row, tangled)
         begun[:] = [b for b in begun if b not in own]
+
+    def _tangle(self, fitting: list[_Begun], row: int, tangled: list[_Tangle]) -> None:
+        """Keeps in mind that parts are to come which may not be taken for those of the next message."""
+        if len(fitting) > 1:
+            left = int(self.every.parts[row] - self.every.part[row]) + 1
+            rows = [each for b in fitting for each in b.rows]
+            since = min(b.since for b in fitting)
+            tangled.append(_Tangle(since, len(fitting) * left - 1, [*rows, row]))
+        elif tangled and not fitting:
+            tangled[0].awaited -= 1
+            tangled[0].rows.append(row)
+            if not tangled[0].awaited:
+                del tangled[0]
 
     def open_rows(self) -> list[int]:
         """The parts of messages whose end is still to come."""
-        return [row for each in self._begun.values() for b in each for row in b.rows]
+        begun = [b.rows for each in self._begun.values() for b in each]
+        tangled = [
+            t.rows
+            for each in self._tangled.values()
+            for t in each
+            if self.every.end - t.since <= MOST_BETWEEN
+        ]
+        return [row for rows in begun + tangled for row in rows]
 
     def _go_on(
         self, one: _Begun, row: int, station: bytes, begun: list[_Begun]

@@ -107,6 +107,16 @@ def test_parts_that_nothing_tells_apart_are_dropped_and_counted(order):
     assert reasons(mixed) == {"incomplete": 4}
 
 
+@pytest.mark.parametrize("cuts", [[], [1], [2], [3], [4], [5], [2, 4], [3, 5]])
+def test_an_end_that_is_still_to_come_is_not_taken_for_that_of_the_next_message(cuts):
+    """Of two ships one has ended, and nobody can say which: the other's end comes behind the next beginning."""
+    again = static(219000021, "ALFA ONE", "C" * 20, seq=1)
+    mixed = [ALFA[0], BRAVO[0], ALFA[1], again[0], BRAVO[1], again[1]]
+    later = static(219000021, "ALFA ONE", "A" * 20, seq=1)
+    assert through_memory([*mixed, *SEEN], cuts) == NO_NAMES
+    assert through_memory([*mixed, *later, SEEN[0]], cuts) == OWN_NAMES[:1]
+
+
 def test_two_stations_that_number_their_groups_alike_are_not_mixed():
     first, second = (
         [tagged(f"g:1-2-7,s:{s}", parts[0]), tagged("g:2-2-7", parts[1])]
