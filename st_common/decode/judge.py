@@ -14,7 +14,6 @@ from st_common.decode.decoded import REASONS, Decoded, fixes_schema, rejects_tab
 from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.instants import instants
 from st_common.decode.points import as_one, points_of
-from st_common.formats.csv_headers import names_columns, places_named
 from st_common.formats.format_settings import parts
 from st_common.formats.numbers import (
     Mask,
@@ -152,6 +151,8 @@ def _name_headers(
     """Gives lines of CSV that name columns or units a reason of their own: exports that were put one behind another."""
     if format_of(stream.format).written_as != "delimited":
         return
+    from st_common.formats.csv_records import names_columns, places_named
+
     columns = places_named(stream)  # of boxes and shapes there are none
     rows = np.flatnonzero(np.isin(faults.reasons, _NAMES_GIVE) & bool(columns))
     for column in columns if len(rows) else ():

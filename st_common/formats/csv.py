@@ -24,7 +24,7 @@ _DELIMITERS = {b",": "comma", b";": "semicolon", b"\t": "tab", b"|": "bar"}
 
 
 class Csv(Format):
-    """Texts between delimiters; see `csv_records` and `csv_chunks`."""
+    """Texts between delimiters; see `csv_records`."""
 
     written_as = "delimited"
 
@@ -34,7 +34,7 @@ class Csv(Format):
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
         """Chunks with the header in front of each; none ends inside a quoted record."""
-        from st_common.formats.csv_chunks import csv_chunks
+        from st_common.formats.csv_records import csv_chunks
 
         return csv_chunks(source, stream, size=size)
 

@@ -77,7 +77,7 @@ class Sbs1(Format):
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
         """Chunks of lines."""
-        from st_common.formats.csv_chunks import csv_chunks
+        from st_common.formats.csv_records import csv_chunks
         from st_common.formats.sbs1_records import LINES
 
         return csv_chunks(source, LINES, size=size)

@@ -18,7 +18,7 @@ from st_common.capture.tally import Tally
 from st_common.decode import fixes_schema
 from st_common.decode.zones import quarters_ahead
 from st_common.errors import ConfigError
-from st_common.formats.csv_headers import headers_told
+from st_common.formats.csv_records import headers_told
 from st_common.formats.encodings import UTF8
 from st_common.formats.registry import format_of
 from st_common.formats.stamped import is_stamped_text

@@ -316,9 +316,9 @@ def cut(
     data: bytes, settings_: StreamSettings, size: int, monkeypatch: pytest.MonkeyPatch
 ) -> list[Chunk]:
     with monkeypatch.context() as patch:
-        patch.setattr("st_common.formats.csv_chunks._LEAST_CHUNK", 1)
+        patch.setattr("st_common.formats.csv_records._LEAST_CHUNK", 1)
         patch.setattr("st_common.formats.ndjson_chunks.LEAST_CHUNK", 1)
-        patch.setattr("st_common.formats.csv_chunks.HEADER_LIMIT", 64)
+        patch.setattr("st_common.formats.csv_records.HEADER_LIMIT", 64)
         return list(chunks(Bytes(data), settings_, size=size))
 
 

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.formats.json_array import elements, is_array
-from st_common.formats.quotes import (
+from st_common.formats.csv_records import (
     RECORD_LIMIT,
     Dialect,
     count_fields,
     is_closed,
     join_lines,
 )
+from st_common.formats.json_array import elements, is_array
 from st_common.formats.spans import (
     Spans,
     byte_places,
