@@ -32,10 +32,9 @@ from numpy.typing import NDArray
 
 from st_common.formats.chunk import Around, Chunk
 from st_common.formats.format_settings import FormatSettings, Source
-from st_common.formats.json_columns import read_columns, without
-from st_common.formats.json_document import DOCUMENT
-from st_common.formats.member_lines import member_lines
+from st_common.formats.member_lines import DOCUMENT, member_lines
 from st_common.formats.ndjson_chunks import chunks_of_lines
+from st_common.formats.ndjson_records import read_columns, without
 from st_common.formats.numbers import doubles, mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
 from st_common.formats.spans import Ints, Spans

@@ -65,7 +65,7 @@ class JsonFeed(Format):
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The records of a payload; of a format of lines each line is one."""
         from st_common.formats.begun import Begun
-        from st_common.formats.json_columns import read_columns, without
+        from st_common.formats.ndjson_records import read_columns, without
         from st_common.formats.records import Records, columns_read
 
         if not self.is_lines:

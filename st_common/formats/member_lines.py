@@ -5,20 +5,33 @@ r"""The elements of a list that is a member of a JSON document, each on a line: 
        {"type":"Feature",..},
        {"type":"Feature",..}]}
 
-Several documents may follow each other, and lines behind them stay lines.
+Several documents may follow each other, and lines behind them stay lines. What a document says beside its list can be
+given to each element, so that a record stands alone, wherever the list is cut:
+
+    {"now": 1753571941.0, "aircraft": [{"hex": "3c0001"}]}   ->   {"document":{"now":1753571941.0},"hex": "3c0001"}
+    {"icao": "3c0001", "trace": [[0, 47.1, 8.2]]}            ->   {"document":{"icao":"3c0001"},"row":[0, 47.1, 8.2]}
 """
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.formats.chunk import whole
 from st_common.formats.format_settings import Source
-from st_common.formats.json_array import in_strings, nesting, split
-from st_common.formats.json_document import said_beside, with_said
-from st_common.formats.ndjson_chunks import as_lines, object_lines
+from st_common.formats.ndjson_chunks import (
+    as_lines,
+    in_strings,
+    nesting,
+    object_lines,
+    split,
+)
+from st_common.formats.spans import lines
 
 HEAD = 1 << 20  # bytes in which the list of a document begins
 _MARK = b"\xef\xbb\xbf"
@@ -42,7 +55,7 @@ def member_lines(
         source: the bytes.
         member: the key of the list in each document; by path where it lies deeper: `data.vehicles`.
         size: the most bytes that are held; a longer element is cut.
-        kept: the paths of what a document says beside its list that each element is given (`json_document`); of a
+        kept: the paths of what a document says beside its list that each element is given (`said_beside`); of a
             document that is longer than `size`, of what stands in front of the list.
     """
     data = source.read(size)
@@ -226,3 +239,75 @@ def _wrong_tail(data: bytes, levels: int) -> bytes:
 def _separator_border(data: bytes) -> int:
     """How many bytes are whole records of a sequence: those in front of the last separator."""
     return max(data.rfind(_SEPARATOR), 0)
+
+
+# --- what a document says beside its list ---
+
+DOCUMENT = "document"
+"""The key of a record under which it has what its document says."""
+ROW = "row"
+"""The key of a record that is an array."""
+_PLAIN = (str, int, float, bool)
+
+
+def said_beside(
+    head: bytes, tail: bytes | None, levels: int, kept: Sequence[str]
+) -> bytes:
+    """The member that records are given, with a comma behind; nothing where the document says none of it.
+
+    Args:
+        head: the document up to its list.
+        tail: what stands behind the list; None: nobody knows yet.
+        levels: how many objects the list lies in.
+        kept: the paths of what is given to records.
+    """
+    if not kept:
+        return b""
+    try:
+        document = json.loads(head + b"[]" + (b"}" * levels if tail is None else tail))
+    except (ValueError, RecursionError):
+        return b""
+    said: dict[str, Any] = {}
+    for path in kept:
+        _put(said, path.split("."), document)
+    return f'"{DOCUMENT}":{json.dumps(said)},'.encode() if said else b""
+
+
+def _put(said: dict[str, Any], path: Sequence[str], document: Any) -> None:
+    """Puts the value at a path of the document where it stands there."""
+    *outer, name = path
+    for step in outer:
+        document = document.get(step) if isinstance(document, dict) else None
+    value = document.get(name) if isinstance(document, dict) else None
+    if not isinstance(value, _PLAIN) or _is_no_number(value):
+        return
+    for step in outer:
+        said = said.setdefault(step, {})
+    said[name] = value
+
+
+def with_said(elements: bytes, said: bytes) -> bytes:
+    """Lines of elements, each object with that member in front of its own; an array stands behind it."""
+    if not said or not elements:
+        return elements
+    texts = lines(np.frombuffer(elements, np.uint8)).texts()
+    inside = said.replace(b"\\", b"\\\\")
+    empty = pc.replace_substring_regex(
+        texts, r"^[ \t]*\{[ \t]*\}", b"{" + inside.removesuffix(b",") + b"}"
+    )
+    is_empty = pc.not_equal(empty, texts)
+    filled = pc.replace_substring_regex(texts, r"^[ \t]*\{", b"{" + inside)
+    row = b"{" + inside + f'"{ROW}":'.encode() + rb"\1}"
+    filled = pc.replace_substring_regex(filled, r"^[ \t]*(\[(?s:.*))$", row)
+    joined = pc.binary_join(
+        pa.ListArray.from_arrays(
+            pa.array([0, len(texts)], pa.int32()), pc.if_else(is_empty, empty, filled)
+        ),
+        b"\n",
+    )
+    whole: bytes = joined[0].as_py()
+    return whole + b"\n"
+
+
+def _is_no_number(value: object) -> bool:
+    return isinstance(value, float) and not math.isfinite(value)

@@ -55,7 +55,7 @@ class Ndjson(Format):
 
     def whole_bytes(self, payload: bytes) -> int:
         """All of an array, whose last element shows by itself that it is cut; else up to the last line end."""
-        from st_common.formats.json_array import is_array
+        from st_common.formats.ndjson_chunks import is_array
 
         return len(payload) if is_array(payload) else super().whole_bytes(payload)
 
@@ -73,7 +73,7 @@ class Ndjson(Format):
 
 def _of_document(stream: FormatSettings) -> list[str]:
     """The paths of what the settings take from around the records: `now` of the column `document.now`."""
-    from st_common.formats.json_document import DOCUMENT
+    from st_common.formats.member_lines import DOCUMENT
 
     beside = f"{DOCUMENT}."
     names = dict.fromkeys(name for _, name in named_columns(stream))

@@ -7,7 +7,7 @@ Arrow, which stops at the first record that it does not like.
 import os
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import duckdb
 import numpy as np
@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from st_common.formats.format_settings import FormatSettings
-from st_common.formats.json_array import elements, is_array
+from st_common.formats.ndjson_chunks import elements, is_array
 from st_common.formats.numbers import Mask, mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
 from st_common.formats.spans import Spans, byte_places, lines, utf8_faults
@@ -162,3 +162,38 @@ def _pointer(path: str) -> str:
     """`VP.lat` and `coordinates[0]` as JSON pointers (RFC 6901)."""
     steps = _INDEX.sub(r".\1", path).split(".")
     return "".join("/" + step.replace("~", "~0").replace("/", "~1") for step in steps)
+
+
+# --- columns that may stand under several names ---
+
+Paths = Mapping[str, Sequence[str]]
+"""By column where its value may stand; the first one that is there counts."""
+
+
+def read_columns(lines: bytes, paths: Paths) -> Records:
+    """The records of lines, each a JSON object, with these columns as texts."""
+    each = {f"{n} {at}": path for n, of in paths.items() for at, path in enumerate(of)}
+    records = read_lines(lines, each)
+    fields = {
+        name: pc.coalesce(*(records.fields[f"{name} {at}"] for at in range(len(of))))
+        for name, of in paths.items()
+    }
+    return Records(fault=records.fault, fields=fields, raw=records.raw)
+
+
+def without(records: Records, reasons: Mapping[Reason, Mask]) -> Records:
+    """The records of which some of those without a fault have one after all.
+
+    Args:
+        records: what was read.
+        reasons: which of the records without a fault have which; the first one of each counts.
+    """
+    fault = records.fault.copy()
+    good = (fault == Reason.NONE).nonzero()[0]
+    own = fault[good]
+    for reason, where in reasons.items():
+        own[where & (own == Reason.NONE)] = reason
+    fault[good] = own
+    kept = pa.array(own == Reason.NONE)
+    fields = {name: values.filter(kept) for name, values in records.fields.items()}
+    return Records(fault=fault, fields=fields, raw=records.raw)

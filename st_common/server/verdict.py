@@ -21,7 +21,7 @@ from st_common.decode import REJECTS_SCHEMA, Decoded, Reason
 from st_common.decode.decoded import rejects_table
 from st_common.errors import ConfigError
 from st_common.feeds.framing import is_of_lines
-from st_common.formats.json_array import is_array, split
+from st_common.formats.ndjson_chunks import is_array, split
 from st_common.formats.registry import format_of
 from st_common.formats.spans import lines
 from st_common.server.bodies import Body

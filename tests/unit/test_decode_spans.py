@@ -15,7 +15,7 @@ from st_common.formats.csv_records import (
     is_closed,
     join_lines,
 )
-from st_common.formats.json_array import elements, is_array
+from st_common.formats.ndjson_chunks import elements, is_array
 from st_common.formats.spans import (
     Spans,
     byte_places,
