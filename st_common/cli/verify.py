@@ -12,8 +12,8 @@ from st_common.cli.arguments import Json
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from st_common.checks.notebook import Verified
     from st_common.home import Home
-    from st_common.serving.verify_notes import Verified
     from st_common.settings import StreamSettings
 
 
@@ -144,9 +144,9 @@ def _checked(
     is_whole: bool,
 ) -> "list[Verified]":
     """What is found of each query, with a line on a terminal that says how far it is; noted for who goes on later."""
+    from st_common.checks.notebook import Notebook
+    from st_common.checks.verify import verified
     from st_common.cli.progress import progress_of_many
-    from st_common.serving.verify import verified
-    from st_common.serving.verify_notes import Notebook
 
     notebook = None
     if (
@@ -195,8 +195,8 @@ def _audited(
     home: "Home", stream: "StreamSettings", since: int, *, json_lines: bool
 ) -> int:
     """Says what was found among all that a stream has stored, and gives how much of it is wrong."""
+    from st_common.checks.audit import audit
     from st_common.cli.output import write_said
-    from st_common.serving.audit import audit
 
     wrong = 0
     for finding in audit(home, stream, since=since):

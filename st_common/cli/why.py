@@ -12,9 +12,9 @@ from st_common.cli.arguments import QueryName
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from st_common.checks.evidence import Filtered, Fix
+    from st_common.checks.why import Why
     from st_common.serving.batch import Batch
-    from st_common.serving.evidence import Filtered, Fix
-    from st_common.serving.why import Why
     from st_common.settings import StreamSettings
 
 
@@ -45,9 +45,9 @@ def why(
     ] = False,
 ) -> None:
     """Explain the newest change of an object in an answer: fix, query, layer, tick, batch and cause."""
+    from st_common.checks.why import why as why_of
     from st_common.cli.past import time_of
     from st_common.query.lookup import find
-    from st_common.serving.why import why as why_of
 
     home = context.home(ctx, must_exist=True)
     stream = _settings(ctx, find(home, query).stream)
@@ -184,7 +184,7 @@ def _fix(fix: "Fix") -> str:
 
 
 def _filtered(filtered: "Filtered") -> str:
-    from st_common.serving.wording import why_filtered
+    from st_common.checks.sentences import why_filtered
 
     count = "1 fix" if filtered.count == 1 else f"{filtered.count:,} fixes"
     reason = why_filtered(filtered.reason, filtered.value)
@@ -210,6 +210,6 @@ def _layer(reason: "Why") -> str:
 
 
 def _time(time: Any) -> str:
-    from st_common.serving.wording import moment
+    from st_common.checks.sentences import moment
 
     return moment(time)

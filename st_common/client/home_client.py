@@ -136,7 +136,7 @@ class HomeClient(Client):
         partner: str | None = None,
     ) -> dict[str, Any]:
         """See `interface.Client`."""
-        from st_common.serving.why import why
+        from st_common.checks.why import why
 
         stream = self._streams.get(find(self._home, query).stream)
         reason = why(self._home, query, object, at=at, partner=partner, stream=stream)
@@ -144,7 +144,7 @@ class HomeClient(Client):
 
     def verify(self, query: str | None = None) -> list[dict[str, Any]]:
         """See `interface.Client`."""
-        from st_common.serving.verify import verify
+        from st_common.checks.verify import verify
 
         name = None if query is None else find(self._home, query).name
         rows = queries(self._home)

@@ -7,11 +7,11 @@ import json
 import pytest
 
 from st_common import tables
+from st_common.checks.verify import verify
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
 from st_common.tables import read
 from tests.kit.log_writer import bare_log

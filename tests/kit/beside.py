@@ -23,6 +23,7 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.control import write_clock
 from st_common.capture.log import Log
+from st_common.checks.verify import verify
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
 from st_common.home import Home
@@ -31,7 +32,6 @@ from st_common.levels.visits import sorted_visits
 from st_common.ops.days import open_since
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.verify import verify
 from st_common.settings import StreamSettings, load_streams
 from tests.kit.log_writer import bare_log
 

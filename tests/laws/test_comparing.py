@@ -12,6 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.checks.verify import verify
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
@@ -19,7 +20,6 @@ from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
 from st_common.reference.metric import Metric
 from st_common.regions.registry import Box, MovingBox
-from st_common.serving.verify import verify
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import holds, told, told_by_oracle

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.checks.verify import verify
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.serving.verify import verify
 from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 

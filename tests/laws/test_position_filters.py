@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.checks.archived import wrongly_filtered
+from st_common.checks.verify import verify
 from st_common.engine import tail
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
@@ -22,8 +24,6 @@ from st_common.operators.state.limits import REASONS, Limits, limit_columns
 from st_common.position import position_of
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-from st_common.serving.verify import verify
-from st_common.serving.verify_filters import wrongly_filtered
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import holds

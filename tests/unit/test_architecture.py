@@ -85,6 +85,10 @@ PLANTED = {
         "reference",
         {"st_common/reference/ranges.py": "import st_common.geometry.circles"},
     ),
+    "a check asks an operator": (
+        "checks",
+        {"st_common/checks/planted.py": "import st_common.operators.state.state"},
+    ),
     "two modules know each other": (
         "cycles",
         {
@@ -184,7 +188,7 @@ def test_how_a_position_is_made_is_known_in_one_place():
 # Where the word is no row of a log: the column of a table, and what `fairway why --json` shows.
 OTHER_OPS = {
     "st_common/query/derived.py",
-    "st_common/serving/why.py",
+    "st_common/checks/why.py",
 }
 
 

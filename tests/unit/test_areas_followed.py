@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.log import Log
+from st_common.checks.verify import verify
+from st_common.checks.why import why
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
@@ -21,8 +23,6 @@ from st_common.query.text import parse
 from st_common.regions.registry import Area, Box, MovingCircle
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.serving.verify import verify
-from st_common.serving.why import why
 from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import fix, log, register
 from tests.kit.log_writer import bare_log

@@ -9,6 +9,8 @@ import pytest
 import typer
 
 from st_common import tables
+from st_common.checks import audit as auditing
+from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.contracts import load_contract
 from st_common.engine.run import run
@@ -17,8 +19,6 @@ from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving import audit as auditing
-from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from st_common.checks.sentences import asked
 from st_common.errors import QueryError, StateError
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.query.builder import all_of, any_of, circle, outside, query
@@ -17,7 +18,6 @@ from st_common.query.printed import to_text
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.regions.registry import Box, borders_of, region_mask
-from st_common.serving.wording import asked
 from tests.kit.by_hand import end, fix, log, register
 from tests.kit.by_hand import lines as told
 from tests.kit.oracle_rows import Rules

@@ -14,6 +14,8 @@ from hypothesis import strategies as st
 
 from st_common.capture.control import control_rows, write_clock
 from st_common.capture.log import Log
+from st_common.checks.history import controls_of, registered_by
+from st_common.checks.verify import verify
 from st_common.client.registration import Registration as Following
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen, row_at, rows_of
@@ -55,8 +57,6 @@ from st_common.query.plan import Plan
 from st_common.query.text import parse
 from st_common.serving.outlets import Outlet
 from st_common.serving.passing_time import SourceTime, time_now
-from st_common.serving.verify import verify
-from st_common.serving.verify_registered import controls_of, registered_by
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 

@@ -9,6 +9,7 @@ import pytest
 import shapely
 from pyproj import Geod
 
+from st_common.checks.sentences import asked
 from st_common.errors import QueryError
 from st_common.geometry.borders import Segments
 from st_common.geometry.space import GLOBE, PLANE
@@ -22,7 +23,6 @@ from st_common.query.printed import to_text
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.regions.registry import Corridor, borders_of, index_of, region_mask
-from st_common.serving.wording import asked
 from tests.kit.by_hand import clock, drop, end, fix, log, register
 from tests.kit.by_hand import lines as told
 from tests.kit.oracle_rows import Feature, Rules

@@ -10,6 +10,8 @@ from typer.testing import CliRunner
 
 from jobs import load_layer
 from st_common.capture.log import Log
+from st_common.checks.verify import verify
+from st_common.checks.why import why
 from st_common.cli import app
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
@@ -29,8 +31,6 @@ from st_common.query.text import parse
 from st_common.regions.registry import Area, region_from_json, region_to_json
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.serving.verify import verify
-from st_common.serving.why import why
 from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import fix, log, register
 from tests.kit.log_writer import bare_log

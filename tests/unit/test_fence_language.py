@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from st_common.checks.evidence import Fix
+from st_common.checks.sentences import Others, sentence
 from st_common.errors import QueryError
 from st_common.operators.expressions.fields import shown_columns
 from st_common.query.builder import around, circle, query
@@ -20,8 +22,6 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.problem import TextError
 from st_common.query.text import parse, to_text
 from st_common.regions.registry import Box
-from st_common.serving.evidence import Fix
-from st_common.serving.sentence import Others, sentence
 from st_common.settings import Columns, StreamSettings
 
 BOX = Box.of_corners(0, 0, 1, 1)

@@ -9,6 +9,9 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from st_common.checks.audit import audit
+from st_common.checks.verify import verify
+from st_common.checks.why import why
 from st_common.cli import app
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
@@ -16,10 +19,7 @@ from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
-from st_common.serving.verify import verify
-from st_common.serving.why import why
 from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 

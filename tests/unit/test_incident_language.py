@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from st_common.checks.sentences import Others, sentence
 from st_common.errors import QueryError
 from st_common.query.builder import around, query
 from st_common.query.built import statement_of
@@ -18,7 +19,6 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.printed import to_text
 from st_common.query.problem import TextError
 from st_common.query.text import parse
-from st_common.serving.sentence import Others, sentence
 
 FAST = "SELECT * FROM cars WHERE speed > 50"
 

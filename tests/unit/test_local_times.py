@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairway
+from st_common.checks.expressions import values_of
 from st_common.errors import FairwayError
 from st_common.geometry.space import PLANE
 from st_common.home import Home
@@ -20,7 +21,6 @@ from st_common.query import zone_rules
 from st_common.query.builder import query
 from st_common.query.text import TextError, parse, to_text
 from st_common.serving.completion import Known, completions
-from st_common.serving.verify_expressions import values_of
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("X2")

@@ -11,6 +11,7 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.client.changes import change_of
 from st_common.client.http_events import row_of
@@ -27,7 +28,6 @@ from st_common.operators.state.state import State
 from st_common.operators.travelled.rows import FrameRows
 from st_common.query.registry import register as register_queries
 from st_common.query.text import parse
-from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import follow
 from st_common.serving.last_changes import last_changes

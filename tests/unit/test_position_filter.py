@@ -11,6 +11,9 @@ from typer.testing import CliRunner
 from st_common import tables
 from st_common.capture.control import write_end
 from st_common.capture.reading import log_for
+from st_common.checks.audit import audit
+from st_common.checks.verify import verify
+from st_common.checks.why import why
 from st_common.cli import app
 from st_common.engine.archive import Archive
 from st_common.engine.reset import reset
@@ -24,12 +27,9 @@ from st_common.quality.tally import tally
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.history import objects_at
 from st_common.serving.places_sample import places_sample
-from st_common.serving.verify import verify
-from st_common.serving.why import why
 from st_common.settings import (
     Columns,
     StreamSettings,

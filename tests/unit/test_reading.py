@@ -19,6 +19,7 @@ from st_common.capture.reading import (
     record_of,
     settle,
 )
+from st_common.checks.audit import audit
 from st_common.engine.archive import Archive
 from st_common.engine.reset import reset
 from st_common.engine.run import run
@@ -30,7 +31,6 @@ from st_common.partition.sources import log_points
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.serving.audit import audit
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 

@@ -9,6 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.checks.audit import audit
+from st_common.checks.verify import verify
 from st_common.cli import app
 from st_common.delivery.progress import PROGRESS_FILE, Progress, write_progress
 from st_common.engine.archive import Archive
@@ -31,13 +33,11 @@ from st_common.quality.record import record
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
-from st_common.serving.audit import audit
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
 from st_common.serving.history import objects_at
 from st_common.serving.sql import sql
 from st_common.serving.tallies import Tallies
-from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings, load_streams, stream_of
 from tests.kit.log_writer import bare_log
 

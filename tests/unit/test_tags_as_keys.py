@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.checks.verify import verify
 from st_common.engine.archive import Archive
 from st_common.engine.run import run
 from st_common.errors import QueryError
@@ -16,7 +17,6 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.registry import register as register_in
 from st_common.query.text import TextError, parse, to_text
 from st_common.serving.changes import stream_changes
-from st_common.serving.verify import verify
 from st_common.settings import load_streams
 from tests.kit.by_hand import end, fix, gone, layer, log, register
 from tests.kit.laws import run_steps

@@ -8,6 +8,7 @@ import pytest
 import shapely
 
 from st_common.capture.log import Log
+from st_common.checks.verify import verify
 from st_common.crs import without_srid
 from st_common.engine.feed import step_settings
 from st_common.engine.run import run
@@ -17,7 +18,6 @@ from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.serving.verify import verify
 from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 

@@ -6,14 +6,14 @@ from pathlib import Path
 import pytest
 from deltalake import DeltaTable
 
+from st_common.checks import verify as verifying
+from st_common.checks.verify import verify
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving import verify as verifying
-from st_common.serving.verify import verify
 from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 

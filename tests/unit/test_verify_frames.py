@@ -2,12 +2,12 @@
 
 import pytest
 
+from st_common.checks.verify import verify
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
-from st_common.serving.verify import verify
 from tests.kit.by_hand import clock, end, fix, log, register
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.oracle import Rules

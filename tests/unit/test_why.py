@@ -7,6 +7,9 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.checks.evidence import fix_at, fix_of
+from st_common.checks.sentences import Others, sentence
+from st_common.checks.why import why
 from st_common.cli import app
 from st_common.engine.archive import Archive
 from st_common.engine.journal import Journal
@@ -17,9 +20,6 @@ from st_common.position import position_of
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.batch import batch_of
-from st_common.serving.evidence import fix_at, fix_of
-from st_common.serving.sentence import Others, sentence
-from st_common.serving.why import why
 from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 

@@ -8,13 +8,13 @@ less way may be in the answer or not.
 import numpy as np
 import pandas as pd
 
+from st_common.checks.archived import History
+from st_common.checks.history import FIX, LATER
 from st_common.query.frame import Frame
 from st_common.reference import sessions, sliding, travelled
 from st_common.reference.columns import Fixes
 from st_common.reference.metric import Ints, Members
 from st_common.reference.travelled import Ways, outlives, units
-from st_common.serving.verify_events import FIX, LATER
-from st_common.serving.verify_history import History
 
 
 def open_stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:

@@ -11,6 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.checks.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
+from st_common.checks.sentences import Others, sentence, why_filtered
 from st_common.errors import QueryError
 from st_common.home import Home
 from st_common.position import row_of, segment_of
@@ -21,10 +23,7 @@ from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 from st_common.serving.batch import Batch, batch_of
 from st_common.serving.changes import stream_changes
-from st_common.serving.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
 from st_common.serving.lateness import lateness_of, words_of
-from st_common.serving.sentence import Others, sentence
-from st_common.serving.wording import why_filtered
 from st_common.settings import StreamSettings
 
 _AT_ONCE = (

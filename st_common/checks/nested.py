@@ -1,4 +1,7 @@
-"""What a query about the rows of another one must answer: from these rows, whatever found them."""
+"""What a query about the rows of another one must answer: from these rows, whatever found them.
+
+With WINDOW or FOR above them: at which ticks rows were chosen that count, and which these are.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -7,6 +10,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from st_common.checks.archived import History
+from st_common.checks.expressions import Lookup, fixes_of, values_of_rows
+from st_common.checks.history import LATER, NEVER
 from st_common.query.near_columns import DISTANCE, RANK, names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.outer import sources_of
@@ -19,8 +25,6 @@ from st_common.reference.layer_join import shown_beside
 from st_common.reference.members import FeaturesOf
 from st_common.reference.nearest import nearness
 from st_common.reference.pair_join import asks_of_pairs
-from st_common.serving.verify_expressions import values_of_rows
-from st_common.serving.verify_members import Lookup, fixes_of
 
 _ROW = "row"
 """Where a row stands among the others; no column is called so where it is asked for."""
@@ -142,3 +146,66 @@ def _as_text(text: str) -> str:
 
 def _of_groups(text: str, shown: Sequence[Mapping[str, object]]) -> list[Any]:
     return values_of_rows([text], shown)[text]
+
+
+_MOST = 300
+"""How many ticks are looked at: each costs as much as the answer of now."""
+
+Rows = dict[tuple[Any, ...], dict[str, Any]]
+
+
+def moments_of(since: int, outer: Outer, history: History) -> list[History] | None:
+    """What had happened when rows were chosen that may count still, in order, without now; None for too many moments.
+
+    A row that was chosen at a tick leaves at the next one, and is gone once the clock has passed the first tick after
+    the window from then on. Before the first tick rows are those of when the query was registered.
+
+    Args:
+        since: the position at which that was.
+        outer: what is asked of the rows.
+        history: all that happened.
+    """
+    events, tick_us = history.events, history.times.tick_us
+    judged = events[(events["due"] != LATER) & (events["due"] > since)]
+    ticks = np.unique(judged["tick"].to_numpy(np.int64))
+    seconds = outer.window.seconds if outer.window is not None else None
+    if seconds is None or not len(ticks):
+        return []
+    gone = (ticks + round(seconds * 1e6)) // tick_us * tick_us + tick_us
+    counts = gone > history.last_tick
+    before = ticks[:-1][counts[1:]].tolist()
+    if len(before) > _MOST:
+        return None
+    first = [history.before(since + 1, NEVER)] if counts[0] else []
+    return [*first, *(history.before(0, tick + 1) for tick in before)]
+
+
+def moments_since(
+    since: int, lasting_s: float, history: History
+) -> list[History] | None:
+    """What had happened at the ticks at which a row must have been chosen to count now, in order, without now.
+
+    Args:
+        since: the position at which the query was registered.
+        lasting_s: for how long rows are chosen before they count.
+        history: all that happened.
+
+    Returns:
+        None for too many moments, and where what was chosen at the registration may count already.
+    """
+    events, tick_us = history.events, history.times.tick_us
+    judged = events[(events["due"] != LATER) & (events["due"] > since)]
+    ticks = np.unique(judged["tick"].to_numpy(np.int64))
+    counts = -(-(ticks + round(lasting_s * 1e6)) // tick_us) * tick_us
+    passed = np.flatnonzero(counts <= history.last_tick)
+    needed = ticks[passed.max() :].tolist() if len(passed) else []
+    if not needed or len(needed) > _MOST:
+        return None
+    return [history.before(0, tick + 1) for tick in needed[:-1]]
+
+
+def chosen_of(outer: Outer, rows: Rows) -> list[tuple[Any, ...]]:
+    """The names of the rows that satisfy the condition."""
+    chosen = answer_above(Outer(where=outer.where), list(rows.values())).chosen
+    names = list(rows)
+    return [names[place] for place in chosen]

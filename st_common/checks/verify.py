@@ -1,8 +1,8 @@
 """Does the answer hold? Brute force over the table `positions` against the folded changes (SPEC X1).
 
-It shares nothing with the engines: which fixes count follows from running maxima over the whole history
-(`verify_events`), and answers come from plain columns, shapely and DuckDB. Queries at ticks are judged at the last one
-that was due.
+It shares nothing with the engines: which fixes count follows from running maxima over the whole history (`history`),
+and answers come from plain columns, shapely and DuckDB. Queries at ticks are judged at the last one that was due. Each
+change is also held against the fixes for the place that it names (ADR 92).
 """
 
 import json
@@ -16,6 +16,36 @@ import pandas as pd
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.checks.answers import (
+    Answer,
+    answer_before,
+    expected_answer,
+    judged_events,
+    members_now,
+    rows_in_windows,
+    tick_at,
+    value_text,
+    wrongly_told,
+)
+from st_common.checks.archived import (
+    History,
+    Kept,
+    history_of,
+    in_words,
+    kept_of,
+    untold,
+)
+from st_common.checks.history import FIX, Registered, alive, controls_of, registered_by
+from st_common.checks.notebook import Notebook, Verified
+from st_common.checks.visits import (
+    Lived,
+    lived,
+    lived_at_ticks,
+    lived_incidents,
+    rounded,
+    told_incidents,
+)
+from st_common.checks.windows import speeds_in_doubt
 from st_common.engine.archiver import EVERY_S
 from st_common.errors import QueryError, StorageError, TransientError
 from st_common.home import Home
@@ -27,27 +57,6 @@ from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
 from st_common.serving.changes import stream_changes
 from st_common.serving.lateness import lateness_of
-from st_common.serving.verify_deleted import Kept, in_words, kept_of, untold
-from st_common.serving.verify_events import alive
-from st_common.serving.verify_expected import (
-    Answer,
-    answer_before,
-    expected_answer,
-    judged_events,
-    members_now,
-    rows_in_windows,
-    tick_at,
-    value_text,
-)
-from st_common.serving.verify_fences import Lived, lived, rounded
-from st_common.serving.verify_frames import speeds_in_doubt
-from st_common.serving.verify_history import History, history_of
-from st_common.serving.verify_incidents import lived_incidents, told_incidents
-from st_common.serving.verify_moving_fences import lived_at_ticks
-from st_common.serving.verify_notes import Notebook, Verified
-from st_common.serving.verify_places import misplaced
-from st_common.serving.verify_registered import Registered, controls_of, registered_by
-from st_common.serving.verify_until import wrongly_told
 from st_common.settings import StreamSettings
 
 
@@ -452,3 +461,51 @@ def _verified_speeds(
         extra=strangers + int((wrong & present).sum()),
         unchecked=in_words(count - len(expected), "speed"),
     )
+
+
+_PLACE = ["x", "y"]
+
+
+def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
+    """How many changes of each query name another place than the object's last fix that counted, up to `fix_ts`.
+
+        fixes of a (time: x)   10: 1   20: 5   30: 9
+        a change of fix_ts 20 says 5   ->   right;   one of fix_ts 25 says 9   ->   wrong, it is 5
+
+    Where `fix_ts` is null, no fix of its own caused the change: the last one that had taken effect by then is meant.
+    Changes without a place are groups, or were told before places were stored; they are passed over.
+
+    Args:
+        changes: rows of the table `changes`.
+        events: what `events_of` gives.
+
+    Returns:
+        By query; those that have none are left out.
+    """
+    told = changes[changes["x"].notna()]
+    fixes = events[events["kind"] == FIX]
+    has_fix = told["fix_ts"].notna()
+    fix_us = told["fix_ts"][has_fix].dt.as_unit("us").astype(np.int64)
+    by_time = told[has_fix].assign(key=fix_us)
+    by_place = told[~has_fix].assign(key=told["position"][~has_fix])
+    wrong = [
+        *_differing(by_time, fixes.assign(key=fixes["event"])),
+        *_differing(by_place, fixes.assign(key=fixes["effect"])),
+    ]
+    return dict(Counter(wrong))
+
+
+def _differing(told: pd.DataFrame, fixes: pd.DataFrame) -> list[str]:
+    """The queries of rows that have another place than the last fix of their object whose key is not larger."""
+    if told.empty:
+        return []
+    ordered = fixes.sort_values("key", kind="stable")[["key", "object", *_PLACE]]
+    both = pd.merge_asof(
+        told[["key", "object", "query", *_PLACE]].sort_values("key", kind="stable"),
+        ordered,
+        on="key",
+        by="object",
+        suffixes=("", "_of_fix"),
+    )
+    same = (both["x"] == both["x_of_fix"]) & (both["y"] == both["y_of_fix"])
+    return list(both["query"][~same])

@@ -16,10 +16,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from st_common.checks.archived import History
+from st_common.checks.history import Registered
 from st_common.errors import StorageError
 from st_common.ops.records import read_record, write_record
-from st_common.serving.verify_history import History
-from st_common.serving.verify_registered import Registered
 
 NOTES = "verified.json"
 _CHANGES = ["position", "seq", "query", "object", "partner", "sign", "cause", "value"]

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.capture.checked import check_bytes
 from st_common.capture.log import Log
+from st_common.checks.archived import from_kept, wrongly_filtered
 from st_common.contracts import load_contract
 from st_common.engine.committing import APP
 from st_common.engine.feed import packets_of, step_settings
@@ -24,8 +25,6 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.position import position_of, segment_of
-from st_common.serving.verify_deleted import from_kept
-from st_common.serving.verify_filters import wrongly_filtered
 from st_common.settings import StreamSettings
 
 REPLAY_BYTES = 64 << 20  # of the log: so much is done once more
