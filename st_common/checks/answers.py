@@ -1,4 +1,7 @@
-"""What must be in an answer: brute force over the table `positions`, at the last tick that was due (SPEC X1).
+"""What a query must answer at a moment of a history: who is a member, what is counted, with which values.
+
+Every answer is found anew from what is known at that moment; nothing is kept between two of them. Doubts about
+distances on degrees are said: what is `sure` must be in an answer, all else may be.
 
 VALID UNTIL: members were told the right time last (SPEC G8).
 
@@ -12,39 +15,22 @@ reported last then are passed over.
 """
 
 import json
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
-from st_common.checks.archived import History
-from st_common.checks.expressions import (
-    FeaturesOf,
-    features_of,
-    fixes_of,
-    members,
-    partnered,
-    qualified,
-)
-from st_common.checks.history import FIX, LATER, NEVER, Registered, alive
-from st_common.checks.nested import (
-    answer_above,
-    chosen_of,
-    moments_of,
-    moments_since,
-    rows_of_groups,
-    rows_of_members,
-)
-from st_common.checks.windows import framed, of_ways, open_stays
+from st_common.checks.history import FIX, LATER, NEVER, Era, History, Moment, Registered
+from st_common.checks.windows import Framed, framed, of_ways, open_stays
 from st_common.query.frame import Frame
-from st_common.query.near_columns import names_near
-from st_common.query.pair_columns import BORDER, DISTANCE, NEAREST, pair_names
-from st_common.query.plan import Outer, Plan, asks_ways
+from st_common.query.plan import Plan, asks_ways
+from st_common.reference import members as reference
 from st_common.reference.aggregate import Shown, groups
-from st_common.reference.columns import Features
-from st_common.reference.metric import SCALED, Metric, Point
+from st_common.reference.columns import Features, objects
+from st_common.reference.metric import SCALED, Bools, Ints, Objects, Point
+from st_common.reference.pair_join import Joined
 from st_common.reference.ranges import inside
 from st_common.reference.staying import stays_for
 from st_common.reference.window import counting
@@ -53,69 +39,66 @@ from st_common.regions.region import AroundObject
 if TYPE_CHECKING:
     from st_common.reference.travelled import OfWays
 
-Name = tuple[Any, ...]
-NamedRows = dict[Name, dict[str, Any]]
-"""Rows by what names them among the others."""
-
-Answer = set[tuple[Any, ...]]
-"""Pairs of an object and its partner, or groups and the texts of their values."""
+FeaturesOf = Callable[[], Features]
+"""The features that a plan joins; never asked for without a join."""
 
 
-def expected_answer(
-    query: Registered, history: History
-) -> tuple[Answer, Answer | None]:
-    """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
-    if query.plan.outer is not None:
-        return _answer_of_rows(query, query.plan.outer, history)
-    plan, found = query.plan, _counted(query, history)
-    if plan.aggregate is None:
-        pairs = list(
-            zip(found["object"], found["partner"].fillna("").astype(str), strict=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What a query tells of or counts, as columns of one length: fixes by their rows among the events of a history.
+
+    `partner` is what each is joined with (None without one), of fixes in windows their time as a text. `framed` has
+    those that are in windows along the way.
+    """
+
+    rows: Ints
+    partner: Objects
+    sure: Bools
+    framed: Framed | None = None
+
+    def take(self, which: Ints) -> "Counted":
+        """Some of them, by their places."""
+        return Counted(
+            rows=self.rows[which],
+            partner=self.partner[which],
+            sure=self.sure[which],
+            framed=None if self.framed is None else self.framed.take(which),
         )
-        return {
-            pair for pair, is_sure in zip(pairs, found["sure"], strict=True) if is_sure
-        }, set(pairs)
-    told = _texts(_known(query, history, _values(query, found, history)))
-    if found["sure"].all() and not _is_speed_on_globe(plan, history):
-        return told, told
-    return set(), None  # doubts about members, or metres, are doubts about all values
 
 
-def _counted(query: Registered, history: History) -> pd.DataFrame:
+def counted(query: Registered, history: History, moment: Moment) -> Counted:
     """What a query tells of or counts: fixes in windows along the way, entries of a window, or members."""
     plan = query.plan
     if plan.frame is not None:
-        return rows_in_windows(query, plan.frame, history)
+        return rows_in_windows(query, plan.frame, history, moment)
     if plan.window is not None:
-        return _entries(query, history)
-    return members_now(query, history)
+        return _entries(query, history, moment)
+    return members_at(query, history, moment)
 
 
-def _values(
-    query: Registered, found: pd.DataFrame, history: History
-) -> dict[str, Shown]:
+def values_of(query: Registered, found: Counted, history: History) -> dict[str, Shown]:
     """The values of the groups of a query, without what asks about them."""
     plan = query.plan
     if plan.aggregate is None:
         return {}
     said: OfWays = {}
-    if plan.frame is not None and asks_ways(plan.aggregate):
-        said = of_ways(plan.frame, found, unit_m=history.unit_m)
+    if found.framed is not None and plan.frame and asks_ways(plan.aggregate):
+        said = of_ways(plan.frame, found.framed, unit_m=history.source.unit_m)
     if plan.aggregate.function == "avgspd":
         return dict(said["avgspd"])
-    counted = fixes_of(found, history.of)
-    partners = found["partner"].to_numpy(object)
-    features = _features(query, history, len(query.layers) - 1)
-    return groups(plan.aggregate, counted, counted.rows, partners, features, said)
+    fixes = history.fixes.take(found.rows)
+    every = np.arange(len(fixes))
+    features = features_at(query, history)
+    return groups(plan.aggregate, fixes, every, found.partner, features, said)
 
 
-def _known(
-    query: Registered, history: History, values: Mapping[str, Shown]
+def known_values(
+    query: Registered, history: History, moment: Moment, values: Mapping[str, Shown]
 ) -> Mapping[str, Shown]:
     """The values that are told: a count of nothing waits for the first tick."""
     count = sum(map(_counted_in, values.values()))
     is_nothing = {*values} == {"*"} and not count
-    return {} if is_nothing and not _has_time(query, history) else values
+    return {} if is_nothing and not _has_time(query, history, moment) else values
 
 
 def _counted_in(shown: Shown) -> float:
@@ -124,235 +107,132 @@ def _counted_in(shown: Shown) -> float:
     return sum(abs(part) for part in parts if isinstance(part, float | int))
 
 
-def _texts(values: Mapping[str, Shown]) -> Answer:
-    """Groups and the texts of their values."""
-    return {(group, value_text(value)) for group, value in values.items()}
-
-
-def _answer_of_rows(
-    query: Registered, outer: Outer, history: History
-) -> tuple[Answer, Answer | None]:
-    """The same of a query about the rows of another one, judged at ticks; doubts about one are about all."""
-    inner = replace(
-        query,
-        plan=replace(query.plan, outer=None, emit="changes"),
-        plans=tuple(replace(plan, outer=None, emit="changes") for plan in query.plans),
-    )
-    now = _named_rows(inner, history)
-    if now is None:
-        return set(), None
-    if outer.window is not None or outer.lasting_s is not None:
-        counting = _lately if outer.window is not None else _settled
-        now = counting(inner, outer, now, history)
-        if now is None:
-            return set(), None
-        outer = replace(outer, where=None)
-    above = answer_above(outer, list(now.values()))
-    if above.values is None:
-        names = list(now)
-        told: Answer = {names[place][:2] for place in above.chosen}
-    else:
-        told = _texts(_known(query, history, above.values))
-    return told, told
-
-
-def _named_rows(inner: Registered, history: History) -> NamedRows | None:
-    """The rows of a query by what names them; None where it is not beyond doubt which there are.
-
-    Those of an answer are named by an object and its partner, groups also by the text of their value.
-    """
-    found = _rows_below(inner, history)
-    if not found["sure"].all() or _is_measured(inner.plan, history):
-        return None
-    if inner.plan.aggregate is None:
-        others = alive(judged_events(inner, history))
-        features = _features(inner, history, len(inner.layers) - 1)
-        rows = rows_of_members(inner.plan, found, others, history.of, features)
-        partners = found["partner"].fillna("").astype(str)
-        names: list[Name] = list(zip(found["object"], partners, strict=True))
-        if inner.plan.frame is not None:
-            # Rows of windows are fixes: several of one object.
-            names = [(*name, place) for place, name in enumerate(names)]
-    else:
-        values = _known(inner, history, _values(inner, found, history))
-        rows = rows_of_groups(inner.plan, values)
-        names = [(group, value_text(value)) for group, value in values.items()]
-    return dict(zip(names, rows, strict=True))
-
-
-def _lately(
-    inner: Registered, outer: Outer, now: NamedRows, history: History
-) -> NamedRows | None:
-    """The rows that were chosen and count on; None where regions became others meanwhile, or it takes too long."""
-    moments = moments_of(inner.position, outer, history)
-    if len(inner.layers) > 1 or inner.plan.frame is not None or moments is None:
-        return None
-    known: dict[Name, tuple[Name, dict[str, Any]]] = {}
-    for then in (*(_named_rows(inner, moment) for moment in moments), now):
-        if then is None:
-            return None
-        chosen = chosen_of(outer, then)
-        is_group = inner.plan.aggregate is not None
-        known |= {
-            name[: 1 if is_group else None]: (name, then[name]) for name in chosen
-        }
-    return dict(known.values())
-
-
-def _settled(
-    inner: Registered, outer: Outer, now: NamedRows, history: History
-) -> NamedRows | None:
-    """The rows that were chosen long enough; None where nobody knows, as for `_lately`."""
-    moments = moments_since(inner.position, outer.lasting_s or 0.0, history)
-    if len(inner.layers) > 1 or inner.plan.frame is not None or moments is None:
-        return None
-    known = slice(0, 1 if inner.plan.aggregate is not None else None)
-    chosen = {name[known]: name for name in chosen_of(outer, now)}
-    for then in (_named_rows(inner, moment) for moment in moments):
-        if then is None:
-            return None
-        there = {name[known] for name in chosen_of(outer, then)}
-        chosen = {key: name for key, name in chosen.items() if key in there}
-    return {name: now[name] for name in chosen.values()}
-
-
-def _rows_below(inner: Registered, history: History) -> pd.DataFrame:
-    """What the rows are or count that another query asks about, judged at ticks; members of a window once each."""
-    plan = inner.plan
-    if plan.frame is None and plan.window is None:
-        return members_now(inner, history, by_ticks=True)
-    found = _counted(inner, history)
-    if plan.window is None or plan.aggregate is not None:
-        return found
-    return found.drop_duplicates(["object", "partner"])
-
-
-def _is_measured(plan: Plan, history: History) -> bool:
-    """Whether values depend on how exactly metres are measured, also those to features and to the place of KNN."""
-    if any(names_near(text) for _, text in plan.columns):
-        return not history.of.space.is_flat
-    named = {name for _, text in plan.columns for name in pair_names(text)}
-    # Of equally near points either may be the nearest.
-    is_far = bool(named & {*NEAREST, DISTANCE, BORDER})
-    is_exact = history.of.space.is_flat and not named & {*NEAREST}
-    return (plan.join is not None and is_far and not is_exact) or _is_speed_on_globe(
-        plan, history
-    )
-
-
-def _is_speed_on_globe(plan: Plan, history: History) -> bool:
-    """Whether values depend on how exactly metres are measured."""
-    return asks_ways(plan.aggregate) and not history.of.space.is_flat
-
-
-def answer_before(
-    query: Registered, history: History, position: int, event_us: int
-) -> Answer | None:
-    """What may have been in the answer before a row of the log, or before a time (None: anything)."""
-    if query.position >= position:
-        return set()
-    eras = [era for era in query.layers if era[0] < position]
-    plan = query.plan_in(max(len(eras) - 1, 0))
-    plans = query.plans[: len(eras)]
-    then = replace(query, plan=plan, layers=tuple(eras), plans=plans)
-    return expected_answer(then, history.before(position, event_us))[1]
-
-
-def _has_time(query: Registered, history: History) -> bool:
+def _has_time(query: Registered, history: History, moment: Moment) -> bool:
     """Whether the stream had a time when the query was registered, or has come to a tick since."""
-    clock = history.clock
-    before = clock.after[clock.position < query.position]
-    return bool((before != NEVER).any() or (history.events["due"] != LATER).any())
+    return bool(history.clock.at(query.position) != NEVER or len(moment.judged))
 
 
-def rows_in_windows(query: Registered, frame: Frame, history: History) -> pd.DataFrame:
+def rows_in_windows(
+    query: Registered, frame: Frame, history: History, moment: Moment
+) -> Counted:
     """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
-    rows = open_stays(frame, history.events, query.position)
-    own = qualified(
-        Plan(stream=query.plan.stream, where=query.plan.where), rows, history.of
+    stays = open_stays(frame, history, moment, query.position)
+    fixes = history.fixes.take(stays.rows)
+    own = reference.qualified(
+        Plan(stream=query.plan.stream, where=query.plan.where), fixes
     )
-    fixes = fixes_of(rows, history.of)
     for region in frame.regions:
         own &= inside(region, fixes)
-    found = framed(frame, rows, fixes, own, history)
-    found = found.assign(
-        partner=pd.to_datetime(found["ts"], unit="us").dt.strftime(
-            "%Y-%m-%dT%H:%M:%S.%fZ"
-        )
+    kept, is_sure = framed(frame, stays, fixes, own, history, moment)
+    found = Counted(
+        rows=kept.rows,
+        partner=stamps_of(history.events.ts[kept.rows]),
+        sure=is_sure,
+        framed=kept,
     )
     plan = replace(query.plan, frame=None, where=None, aggregate=None, columns=())
     if plan == Plan(stream=plan.stream, order=plan.order, emit=plan.emit):
         return found
-    present = members_now(replace(query, plan=plan), history, by_ticks=True)
-    certain = present.loc[present["sure"].astype(bool), "object"]
-    found = found[found["object"].isin(present["object"])]
-    return found.assign(sure=found["sure"] & found["object"].isin(certain))
+    present = members_at(
+        query.with_plans(lambda _: plan), history, moment, by_ticks=True
+    )
+    code = history.events.code
+    some, certain = code[present.rows], code[present.rows[present.sure]]
+    here = np.flatnonzero(np.isin(code[found.rows], some))
+    found = found.take(here)
+    return replace(found, sure=found.sure & np.isin(code[found.rows], certain))
 
 
-def members_now(
-    query: Registered, history: History, *, by_ticks: bool = False
-) -> pd.DataFrame:
-    """The members by the last fixes: now, or at the last tick that was due, or when the query was judged at once."""
+def stamps_of(event_us: Ints) -> Objects:
+    """Times as the partners of rows."""
+    stamps = pd.to_datetime(event_us, unit="us").strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return objects(list(stamps))
+
+
+def members_at(
+    query: Registered, history: History, moment: Moment, *, by_ticks: bool = False
+) -> Counted:
+    """The members by the last fixes: all of them, or at the last tick that was due, or when it was judged at once."""
     by_ticks = by_ticks or query.plan.by_ticks
-    events = judged_events(query, history) if by_ticks else history.events
-    return members(
-        query.plan,
-        alive(events),
-        _features(query, history, len(query.layers) - 1),
-        history.of,
+    known = judged_rows(query, history, moment) if by_ticks else moment.seen
+    alive = history.events.alive(known)
+    features = features_at(query, history)
+    pairs = reference.members(query.plan, history.fixes.take(alive), features)
+    return _counted_of(alive, pairs)
+
+
+def _counted_of(rows: Ints, pairs: Joined) -> Counted:
+    return Counted(
+        rows=rows[pairs.row],
+        partner=pairs.partner,
+        sure=np.asarray(pairs.sure, bool),
     )
 
 
-def judged_events(query: Registered, history: History) -> pd.DataFrame:
+def judged_rows(query: Registered, history: History, moment: Moment) -> Ints:
     """The events that were judged at ticks; before the first tick those by which the query was judged at once."""
-    events = history.events
-    at_once = max([query.position, *(at for at, _ in query.layers)])
-    judged = events[events["due"] != LATER]
-    by_tick = len(judged) and int(judged["due"].max()) > at_once
-    return judged if by_tick else events[events["effect"] < at_once]
+    at_once = query.judged_at
+    due = history.events.due[moment.judged]
+    if len(due) and int(due.max()) > at_once:
+        return moment.judged
+    seen = moment.seen
+    return seen[history.events.effect[seen] < at_once]
 
 
-def _features(query: Registered, history: History, version: int) -> FeaturesOf:
+def features_at(query: Registered, history: History) -> FeaturesOf:
+    """The features of the layer that a query joins, of the version that it has now."""
+    return features_in(query.eras[-1], history)
+
+
+def features_in(era: Era, history: History) -> FeaturesOf:
+    """The features of the layer that a plan joins in an era."""
+
     def features() -> Features:
-        assert query.plan.join is not None  # noqa: S101 - for the type: else none asks
-        return features_of(history.home, query.plan.join, query.layers[version][1])
+        join, version = era.plan.join, era.layer_version
+        assert join is not None  # noqa: S101 - for the type: else none asks
+        assert version is not None  # noqa: S101 - likewise
+        return history.source.features(join.layer, version)
 
     return features
 
 
-def _entries(query: Registered, history: History) -> pd.DataFrame:
-    """The fixes in the query's window, with their partners by the version of the layer that was there then."""
-    events = history.events
-    events = events[(events["effect"] > query.position) & (events["kind"] == FIX)]
-    events = events[events["due"] != LATER]
-    starts = [at for at, _ in query.layers] or [query.position]
-    spans = zip(starts, [*starts[1:], LATER], strict=True)
-    parts = [
-        partnered(
-            query.plan_in(era),
-            events[(events["effect"] > start) & (events["effect"] < stop)],
-            _features(query, history, era),
-            history.of,
-        )
-        for era, (start, stop) in enumerate(spans)
-    ]
-    entries, window = pd.concat(parts), query.plan.window
+def qualified_in(query: Registered, history: History, rows: Ints) -> Counted:
+    """The fixes among rows that qualify when they come, with their partners by the version of the layer there was."""
+    effect, parts = history.events.effect[rows], []
+    for era, stop in query.spans():
+        own = rows[(effect > era.position) & (effect < stop)]
+        fixes = history.fixes.take(own)
+        eligible = reference.qualified(era.plan, fixes)
+        features = features_in(era, history)
+        pairs = reference.joined(era.plan, fixes, eligible, features)
+        parts.append(_counted_of(own, pairs))
+    return Counted(
+        rows=np.concatenate([one.rows for one in parts]),
+        partner=np.concatenate([one.partner for one in parts]),
+        sure=np.concatenate([one.sure for one in parts]),
+    )
+
+
+def _entries(query: Registered, history: History, moment: Moment) -> Counted:
+    """The fixes in the query's window."""
+    events, rows = history.events, moment.judged
+    came = (events.effect[rows] > query.position) & (events.kind[rows] == FIX)
+    entries, window = qualified_in(query, history, rows[came]), query.plan.window
     assert window is not None  # noqa: S101 - for the type: only windows have entries
     counts = counting(
         window,
-        history.last_tick,
-        event_us=entries["ts"].to_numpy(np.int64),
-        effect=entries["effect"].to_numpy(np.int64),
-        ids=entries["object"].to_numpy(object),
-        partners=entries["partner"].to_numpy(object),
+        moment.tick_us,
+        event_us=events.ts[entries.rows],
+        effect=events.effect[entries.rows],
+        ids=history.fixes.ids[entries.rows],
+        partners=entries.partner,
     )
-    return entries[counts]
+    return entries.take(np.flatnonzero(counts))
 
 
 def tick_at(query: Registered, history: History) -> int:
     """The tick that was open when the query was registered."""
-    clock_us = int(history.clock.just_before(np.array([query.position]))[0])
-    tick_us = history.times.tick_us
+    clock_us, tick_us = history.clock.at(query.position), history.times.tick_us
     return -(-clock_us // tick_us) * tick_us if clock_us != NEVER else NEVER
 
 
@@ -374,76 +254,78 @@ _SAME_S = (
     0.002  # a member is told anew where it is another time by more than half of it
 )
 _SHARE = 1e-6  # of the time that is left
+ToldUntil = Mapping[tuple[str, str], tuple[float, int]]
+"""What was told last of each member: the second until which it stays, and when that was told, in microseconds."""
 
 
 def wrongly_told(
-    plan: Plan,
-    members: pd.DataFrame,
-    told: pd.DataFrame,
-    alive: pd.DataFrame,
-    of: Metric,
-    *,
-    since: int,
-    first_tick: int,
+    query: Registered, history: History, moment: Moment, told: ToldUntil
 ) -> int:
-    """How many members were told another time than they should; those in doubt are passed over.
-
-    `members` and `alive` are last events with what was before them, `told` what was told of each pair last, and when.
-    The query was registered at the row `since` of the log, when `first_tick` was open.
-    """
-    focal = _focal(plan, alive)
-    sure = members[members["sure"].astype(bool)]
-    both = sure.assign(partner=sure["partner"].fillna("")).merge(
-        told, on=["object", "partner"]
-    )
-    values = both["value"].astype(float).tolist()
-    rows: list[Any] = list(both.itertuples())
-    wrong = 0
-    for row, told_s in zip(rows, values, strict=True):
-        reports = [one for one in (row, focal) if one is not None]
-        if any(one.effect > since and one.tick <= first_tick for one in reports):
+    """How many members were told another time than they should; those in doubt are passed over."""
+    plan, events, of = query.plan, history.events, history.fixes.metric
+    found = members_at(query, history, moment)
+    focal = _focal(plan, history, judged_rows(query, history, moment))
+    first_tick, wrong = tick_at(query, history), 0
+    columns = found.rows.tolist(), found.partner, found.sure.tolist()
+    for row, partner, is_sure in zip(*columns, strict=True):
+        key = history.fixes.ids[row], partner or ""
+        if not is_sure or key not in told:
             continue
-        ticks = [one.tick for one in reports if _is_told(one, first_tick)]
-        at_us = max([int(row.told_us), *ticks])
-        should_s, left_s = _until(plan, row, focal, at_us, of)
+        told_s, told_us = told[key]
+        reports = [one for one in (row, focal) if one is not None]
+        is_first = (events.effect[reports] > query.position) & (
+            events.tick[reports] <= first_tick
+        )
+        if is_first.any():
+            continue
+        is_told = (events.due[reports] != LATER) & (events.tick[reports] > first_tick)
+        at_us = max([told_us, *events.tick[reports][is_told].tolist()])
+        should_s, left_s = stays_until(plan, history, row, focal, at_us)
         share = _SHARE if of.is_flat else 2 * SCALED
         wrong += not _is_same(told_s, should_s, _SAME_S + share * left_s)
     return wrong
 
 
-def _is_told(report: Any, first_tick: int) -> bool:
-    """Whether a report was judged at a tick at which it is told anew of."""
-    return bool(report.due != LATER and report.tick > first_tick)
-
-
-def _focal(plan: Plan, alive: pd.DataFrame) -> Any:
+def _focal(plan: Plan, history: History, known: Ints) -> int | None:
     """The last event of the object that the region goes with; None of a region that stands still."""
     if not isinstance(plan.inside, AroundObject):
         return None
-    rows = alive[alive["object"] == plan.inside.focal]
-    return next(rows.itertuples(), None)
+    alive = history.events.alive(known)
+    rows = alive[history.fixes.ids[alive] == plan.inside.focal]
+    return next(iter(rows.tolist()), None)
 
 
-def _until(
-    plan: Plan, row: Any, focal: Any, at_us: int, of: Metric
+def stays_until(
+    plan: Plan, history: History, row: int, focal: int | None, at_us: int
 ) -> tuple[float, float]:
-    """The second until which a member stays, NaN where none can be said; and how many seconds that is from then."""
-    velocity, other = _velocity(row, of), None
+    """The second until which a member stays, NaN where none can be said; and how many seconds that is from then.
+
+    It and the focal object keep their last velocities, and set off at that time from where they were read last.
+    """
+    velocity, other = _velocity(history, row), None
     if focal is not None:
-        other = _velocity(focal, of)
+        other = _velocity(history, focal)
     if velocity is None or plan.inside is None or (focal is not None and not other):
         return np.nan, 0.0
-    pair = None if other is None else ((focal.x, focal.y), other)
-    left_s = stays_for(plan.inside, (row.x, row.y), velocity, pair, of)
+    pair = None if other is None or focal is None else (_place(history, focal), other)
+    own = _place(history, row)
+    left_s = stays_for(plan.inside, own, velocity, pair, history.fixes.metric)
     return at_us / 1e6 + left_s, left_s if np.isfinite(left_s) else 0.0
 
 
-def _velocity(row: Any, of: Metric) -> Point | None:
+def _place(history: History, row: int) -> Point:
+    return float(history.fixes.x[row]), float(history.fixes.y[row])
+
+
+def _velocity(history: History, row: int) -> Point | None:
     """Coordinates per second since the fix before in the same stay."""
-    if not row.elapsed_s > 0:
+    events, fixes, metric = history.events, history.fixes, history.fixes.metric
+    before = int(events.before[row])
+    elapsed_s = (int(events.ts[row]) - int(events.ts[before])) / 1e6
+    if before < 0 or not elapsed_s > 0:
         return None
-    way = float(of.shortest(np.array(row.x - row.before_x)))
-    return way / row.elapsed_s, (row.y - row.before_y) / row.elapsed_s
+    way = float(metric.shortest(np.array(fixes.x[row] - fixes.x[before])))
+    return way / elapsed_s, float(fixes.y[row] - fixes.y[before]) / elapsed_s
 
 
 def _is_same(told_s: float, should_s: float, within_s: float) -> bool:

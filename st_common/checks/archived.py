@@ -10,8 +10,8 @@ What the table says of filtered fixes is held against the rules (SPEC X11): if e
 beside the last one before it that the table calls accepted, then, one after the other, all are right.
 """
 
-from collections.abc import Collection, Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,28 +21,35 @@ import pyarrow.compute as pc
 from pyproj import Geod
 
 from st_common import tables
+from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.reading import record_of, with_reading
-from st_common.checks.expressions import ATTRIBUTE, Lookup
+from st_common.checks.expressions import (
+    ATTRIBUTE,
+    Lookup,
+    features_of,
+    fixes_of,
+    values_of_rows,
+)
 from st_common.checks.history import (
     FIX,
-    LATER,
-    Clock,
     Controls,
+    Events,
+    History,
+    Recorded,
     Times,
     clock_of,
-    controls_of,
     events_of,
-    seen_events,
-    stays_of,
+    happened_to,
+    marks_of,
 )
-from st_common.controls.rows import Clock as ClockRow
-from st_common.controls.rows import End, Reading
+from st_common.controls.rows import Reading
 from st_common.home import Home
 from st_common.levels.snapshots import members_of, snapshots
 from st_common.levels.stored import FILTERED, archived_end, has_filtered
 from st_common.position import position_of, row_of, segment_of
 from st_common.position_filter import PositionFilter
+from st_common.reference.columns import Features
 from st_common.reference.metric import Metric
 from st_common.reference.position_filter import Judged, Limits, Moved, judged
 from st_common.settings import StreamSettings
@@ -52,35 +59,60 @@ _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class History:
-    """All that happened to the objects of a stream, its clock, and how many metres a unit of its plane is."""
+class Archived:
+    """A stream's history from the tables of its home: see `Source`.
+
+    Attributes:
+        home: where the tables lie.
+        unit_m: how many metres a unit of the plane is.
+    """
 
     home: Home
-    events: pd.DataFrame
-    clock: Clock
-    times: Times
-    of: Lookup
     unit_m: float
 
-    @property
-    def last_tick(self) -> int:
-        """The last tick that was judged: one that the clock is past, or one at an end mark."""
-        due = self.events[self.events["due"] != LATER]
-        last = int(due["tick"].max()) if len(due) else 0
-        tick_us = self.times.tick_us
-        return max(last, (self.clock.now - 1) // tick_us * tick_us)
+    def features(self, layer: str, version: int) -> Features:
+        """See `Source.features`."""
+        return features_of(self.home, layer, version)
 
-    def before(self, position: int, event_us: int) -> "History":
-        """What had happened before a row of the log, or before a time."""
-        is_before = (self.events["effect"] < position) | (
-            self.events["event"] < event_us
-        )
-        events = self.events[is_before]
-        is_judged = (events["due"] < position) | (events["tick"] < event_us)
-        due = events["due"].where(is_judged, LATER)
-        return replace(
-            self, events=events.assign(due=due), clock=self.clock.until(position)
-        )
+    def of_rows(
+        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Sequence[Any]]:
+        """See `Source.of_rows`."""
+        return values_of_rows(texts, rows)
+
+
+def controls_of(log: Log, end: int) -> Controls:
+    """The control rows of a log before a position, each with its own, in their order."""
+    rows = [
+        (position_of(segment.number, number), row)
+        for segment in log.control_segments(0, clocks=True)
+        for number, row in enumerate(control_rows(log, segment))
+    ]
+    return [(position, row) for position, row in rows if position < end]
+
+
+def archived_history(
+    home: Home, stream: StreamSettings, controls: Controls, end: int
+) -> tuple[History, pd.DataFrame]:
+    """What the table `positions` and the control rows tell of a stream before the position `end`.
+
+    With it the table of its events: a row for each with the columns of its fix and of what was before it.
+    """
+    rows = _fixes_before(home, stream, end)
+    times, fixes = times_of(stream), recorded_of(rows)
+    clock = clock_of(fixes, marks_of(controls), times)
+    events = events_of(fixes, clock, times)
+    frame = _frame_of(rows, events)
+    lookup = Lookup(attributes=tuple(stream.attributes), space=stream.space)
+    source = Archived(home=home, unit_m=stream.unit_m)
+    history = History(
+        events=events,
+        fixes=fixes_of(frame, lookup),
+        clock=clock,
+        times=times,
+        source=source,
+    )
+    return history, frame
 
 
 def _fixes_before(home: Home, stream: StreamSettings, end: int) -> pd.DataFrame:
@@ -101,25 +133,52 @@ def _fixes_before(home: Home, stream: StreamSettings, end: int) -> pd.DataFrame:
     )
     before = fixes[fixes["position"] < end].astype({"gone": bool})
     ordered: pd.DataFrame = before.sort_values("position", kind="stable")
-    return ordered
+    return ordered.reset_index(drop=True)
 
 
-def history_of(
-    home: Home, stream: StreamSettings, controls: Controls, end: int
-) -> History:
-    """What the table `positions` and the control rows tell of a stream before the position `end`."""
-    fixes = _fixes_before(home, stream, end)
-    times = times_of(stream)
-    clock = clock_of(fixes, marks_of(controls), times)
-    of = Lookup(attributes=tuple(stream.attributes), space=stream.space)
-    return History(
-        home=home,
-        events=events_of(fixes, clock, times),
-        clock=clock,
-        times=times,
-        of=of,
-        unit_m=stream.unit_m,
+def recorded_of(rows: pd.DataFrame) -> Recorded:
+    """Rows of fixes in log order as columns of numbers."""
+    return Recorded(
+        position=rows["position"].to_numpy(np.int64),
+        ts=rows["ts"].to_numpy(np.int64),
+        ids=rows["object"].to_numpy(object),
+        code=pd.factorize(rows["object"])[0].astype(np.int64),
+        x=rows["x"].to_numpy(float),
+        y=rows["y"].to_numpy(float),
+        gone=rows["gone"].to_numpy(bool),
+        filtered=rows["is_filtered"].to_numpy(bool),
     )
+
+
+def _frame_of(rows: pd.DataFrame, events: Events) -> pd.DataFrame:
+    """A row for each event: the columns of its fix, and the two fixes before it in the same stay; NaN without them.
+
+    They are `before_x`, `before_y` and `elapsed_s`, and of the one before that `earlier_x`, `earlier_y` and
+    `before_elapsed_s`, from it to the one before.
+    """
+    frame = rows.take(events.source).reset_index(drop=True)
+    place = {name: frame[name].to_numpy(float) for name in "xy"}
+    earlier = np.where(events.before >= 0, events.before[events.before], -1)
+    elapsed_s = np.where(
+        events.before >= 0, (events.ts - events.ts[events.before]) / 1e6, np.nan
+    )
+    found: pd.DataFrame = frame.assign(
+        kind=events.kind,
+        event=events.event,
+        effect=events.effect,
+        before_x=_or_nan(place["x"], events.before),
+        before_y=_or_nan(place["y"], events.before),
+        elapsed_s=elapsed_s,
+        earlier_x=_or_nan(place["x"], earlier),
+        earlier_y=_or_nan(place["y"], earlier),
+        before_elapsed_s=np.where(earlier >= 0, elapsed_s[events.before], np.nan),
+    )
+    return found
+
+
+def _or_nan(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """A column at some rows, NaN where a row is none (-1)."""
+    return np.where(rows >= 0, column[rows], np.nan)
 
 
 def times_of(stream: StreamSettings) -> Times:
@@ -131,17 +190,6 @@ def times_of(stream: StreamSettings) -> Times:
         window_rows=stream.window_rows,
         silence_us=None if stream.silence_s is None else round(stream.silence_s * 1e6),
     )
-
-
-def marks_of(controls: Controls) -> pd.DataFrame:
-    """The control rows that move the clock, as `clock_of` takes them."""
-    marks = [
-        (at, row.ts_us if isinstance(row, ClockRow) else 0, isinstance(row, End))
-        for at, row in controls
-        if isinstance(row, ClockRow | End)
-    ]
-    table = pd.DataFrame(marks, columns=["position", "ts", "is_end"])
-    return table.astype({"position": np.int64, "ts": np.int64, "is_end": bool})
 
 
 _FOLDED = [
@@ -246,9 +294,11 @@ def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]
     spans = _spans(log, stream, controls)
     times = times_of(stream)
     fixes = _fixes_said(home, stream, spans)
-    events = seen_events(fixes, clock_of(fixes, marks_of(controls), times), times)
-    events = events.assign(stay=stays_of(events))
-    events = events[events["kind"] == FIX].reset_index(drop=True)
+    recorded = recorded_of(fixes.assign(is_filtered=False))
+    clock = clock_of(recorded, marks_of(controls), times)
+    found = happened_to(recorded, clock, times)
+    events = fixes.take(found.source).assign(stay=found.stays)
+    events = events[found.kind == FIX].reset_index(drop=True)
     said = _said(events, spans, stream)
     is_other = said.reason != events["said"].to_numpy(object)
     wrong = events.assign(should=said.reason)[is_other & ~said.is_doubtful]

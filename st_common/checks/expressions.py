@@ -22,11 +22,8 @@ from st_common.home import Home
 from st_common.query import near_columns
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
-from st_common.query.plan import LayerJoin, Plan
-from st_common.reference import members as reference
 from st_common.reference.columns import Features, Fixes, objects
-from st_common.reference.metric import Ints, Members, Metric, Objects
-from st_common.reference.pair_join import Joined
+from st_common.reference.metric import Ints, Metric, Objects
 
 _GEOD = Geod(ellps="WGS84")
 ATTRIBUTE = (
@@ -262,9 +259,15 @@ class _Database:
         """See `Expressions.of_pairs`."""
         if not len(rows):
             return objects([])
-        both = self.frame.iloc[rows], self.frame.iloc[others]
+        both = self.frame.iloc[rows], self._beside(others)
         own, space = self.lookup.attributes, self.lookup.space
         return values_of_pairs(*both, text, own, space=space)
+
+    def _beside(self, others: Ints) -> pd.DataFrame:
+        """Rows of the frame; who has no partner (LEFT JOIN, -1) stands beside nothing: a row of nulls."""
+        if not (others < 0).any():
+            return self.frame.iloc[others]
+        return self.frame.reindex(np.where(others < 0, len(self.frame), others))
 
     def of_features(
         self, text: str, rows: Ints, columns: Mapping[str, Objects]
@@ -301,9 +304,9 @@ def fixes_of(frame: pd.DataFrame, of: Lookup) -> Fixes:
     )
 
 
-def features_of(home: Home, join: LayerJoin, version: int) -> Features:
+def features_of(home: Home, layer: str, version: int) -> Features:
     """The features of one version of a layer, each once."""
-    rows = tables.read(home.table("layers", join.layer), version=version).to_pandas()
+    rows = tables.read(home.table("layers", layer), version=version).to_pandas()
     rows = rows[rows["home"]]
     return Features(
         fids=rows["fid"].to_numpy(object),
@@ -311,28 +314,3 @@ def features_of(home: Home, join: LayerJoin, version: int) -> Features:
         tags=[dict(tags) for tags in rows["tags"]],
         shapes=np.asarray(shapely.from_wkb(rows["geometry"].to_numpy())),
     )
-
-
-def members(
-    plan: Plan, frame: pd.DataFrame, features: FeaturesOf, of: Lookup
-) -> pd.DataFrame:
-    """A row per member: the columns of its fix, `partner` (None without a join) and whether it is `sure`."""
-    return _rows(frame, reference.members(plan, fixes_of(frame, of), features))
-
-
-def partnered(
-    plan: Plan, frame: pd.DataFrame, features: FeaturesOf, of: Lookup
-) -> pd.DataFrame:
-    """The fixes that qualify, each with every partner that it has; all of them with None where none is joined."""
-    fixes = fixes_of(frame, of)
-    eligible = reference.qualified(plan, fixes)
-    return _rows(frame, reference.joined(plan, fixes, eligible, features))
-
-
-def qualified(plan: Plan, frame: pd.DataFrame, of: Lookup) -> Members:
-    """The fixes that are inside the plan's region, get through its steps and satisfy its condition."""
-    return reference.qualified(plan, fixes_of(frame, of))
-
-
-def _rows(frame: pd.DataFrame, pairs: Joined) -> pd.DataFrame:
-    return frame.iloc[pairs.row].assign(partner=pairs.partner, sure=pairs.sure)

@@ -1,20 +1,22 @@
 """What happened to every object, and which queries are registered over which versions of their layers.
 
+    fixes and control rows -> clock, events -> History -> the moments at which queries are judged
+
 Events are found from fixes and control rows by running maxima over whole columns, as docs/how-it-works.md says; nothing
-here is shared with the engines.
+here is shared with the engines. Whoever brings a history (`Source`) says what expressions mean and what layers hold.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log
+from st_common.controls.rows import Clock as ClockRow
 from st_common.controls.rows import (
     ControlRow,
     Drop,
+    End,
     Fail,
     Follow,
     LayerVersion,
@@ -22,11 +24,12 @@ from st_common.controls.rows import (
     Registration,
 )
 from st_common.geometry.space import Space
-from st_common.position import position_of
 from st_common.query.control import plan_of
 from st_common.query.lengths import in_coordinates
 from st_common.query.plan import Plan
 from st_common.query.replaced_fence import keeps_visits
+from st_common.reference.columns import Features, Fixes
+from st_common.reference.metric import Bools, Floats, Ints, Objects
 
 NEVER = int(np.iinfo(np.int64).min)
 LATER = int(np.iinfo(np.int64).max)
@@ -52,32 +55,31 @@ class Times:
 class Clock:
     """The clock right after each row of the log that says something of time, and just before it."""
 
-    position: np.ndarray
-    before: np.ndarray
-    after: np.ndarray
-    ends: np.ndarray  # positions of end marks
+    position: Ints
+    before: Ints
+    after: Ints
+    ends: Ints  # positions of end marks
 
-    def first_past(self, ts: np.ndarray) -> np.ndarray:
+    def first_past(self, ts: Ints) -> Ints:
         """The row after which the clock is past (strictly) each time; `LATER` where it is not yet."""
         return np.append(self.position, LATER)[
             np.searchsorted(self.after, ts, side="right")
         ]
 
-    def just_before(self, position: np.ndarray) -> np.ndarray:
+    def just_before(self, position: Ints) -> Ints:
         """The clock just before rows of the log."""
         return np.append(self.before, self.now)[
             np.searchsorted(self.position, position)
         ]
 
-    def until(self, position: int) -> "Clock":
-        """The clock over the rows before one."""
-        rows = self.position < position
-        return Clock(
-            position=self.position[rows],
-            before=self.before[rows],
-            after=self.after[rows],
-            ends=self.ends[self.ends < position],
-        )
+    def at(self, position: int) -> int:
+        """The clock just before one row of the log."""
+        return int(self.just_before(np.array([position]))[0])
+
+    def time_at(self, position: int) -> int:
+        """The time of what is judged at a row of the log: the clock; before it had one the beginning of time."""
+        clock_us = self.at(position)
+        return 0 if clock_us == NEVER else clock_us
 
     @property
     def now(self) -> int:
@@ -85,30 +87,81 @@ class Clock:
         return int(self.after[-1]) if len(self.after) else NEVER
 
 
-def clock_of(fixes: pd.DataFrame, marks: pd.DataFrame, times: Times) -> Clock:
-    """The clock over fixes and clock rows (columns `position`, `ts`, `is_end`), each in log order."""
-    both = pd.concat(
-        [fixes[["position", "ts"]].assign(is_end=False), marks]
-    ).sort_values("position", kind="stable")
-    ts, is_end = both["ts"].to_numpy(np.int64), both["is_end"].to_numpy(bool)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recorded:
+    """The fixes of a log in its order, as columns of one length; `code` numbers their objects.
+
+    `filtered`: a position filter took the fix out.
+    """
+
+    position: Ints
+    ts: Ints
+    ids: Objects
+    code: Ints
+    x: Floats
+    y: Floats
+    gone: Bools
+    filtered: Bools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Events:
+    """Everything that takes effect as columns of one length, those of an object together, in the order of effect.
+
+    Attributes:
+        source: the fix that each comes from: of the end of a silence the last one; places among the fixes.
+        code: the number of the object.
+        kind: FIX, GONE or EXPIRED.
+        ts: the time of the fix in microseconds.
+        event: the time of the event: that of the fix, or when the silence was over.
+        effect: the row of the log at which it takes effect.
+        before: the fix before in the same stay, by its place among the events; -1 without one.
+        tick: the tick at which queries at ticks see it.
+        due: the row of the log at which that is judged, `LATER` when it is not yet.
+    """
+
+    source: Ints
+    code: Ints
+    kind: Ints
+    ts: Ints
+    event: Ints
+    effect: Ints
+    before: Ints
+    tick: Ints
+    due: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def last(self, rows: Ints) -> Ints:
+        """Of ascending rows the last one of each object."""
+        code = self.code[rows]
+        is_last = np.append(code[1:] != code[:-1], True)[: len(rows)]
+        return np.asarray(rows[is_last])
+
+    def alive(self, rows: Ints) -> Ints:
+        """Of ascending rows the last one of each object, where it is a fix."""
+        last = self.last(rows)
+        return np.asarray(last[self.kind[last] == FIX])
+
+
+def clock_of(
+    fixes: Recorded, marks: Sequence[tuple[int, int, bool]], times: Times
+) -> Clock:
+    """The clock over fixes and marks (position, time, whether the log ends there), each in log order."""
+    own = np.array([at for at, _, _ in marks], np.int64)
+    position = np.append(fixes.position, own)
+    ts = np.append(fixes.ts, np.array([us for _, us, _ in marks], np.int64))
+    is_end = np.append(
+        np.zeros(len(fixes.ts), bool), np.array([end for _, _, end in marks], bool)
+    )
+    order = np.argsort(position, kind="stable")
+    position, ts, is_end = position[order], ts[order], is_end[order]
     if is_end.any() and times.lateness_us:
-        highest, highs = NEVER, []
-        for end, at in zip(
-            is_end.tolist(), ts.tolist(), strict=True
-        ):  # an end mark depends on what is before it
-            highest = (
-                max(highest, at)
-                if not end
-                else highest + times.lateness_us + 1
-                if highest > NEVER
-                else highest
-            )
-            highs.append(highest)
-        seen = np.array(highs, np.int64)
+        seen = _highest_by_row(ts, is_end, times.lateness_us)
     else:
         seen = np.maximum.accumulate(np.where(is_end, NEVER, ts)) if len(ts) else ts
     after = np.where(seen == NEVER, NEVER, seen - times.lateness_us)
-    position = both["position"].to_numpy(np.int64)
     return Clock(
         position=position,
         before=np.r_[NEVER, after[:-1]][: len(after)],
@@ -117,151 +170,253 @@ def clock_of(fixes: pd.DataFrame, marks: pd.DataFrame, times: Times) -> Clock:
     )
 
 
-def seen_events(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
-    """What `events_of` gives, before fixes that a position filter took out are left out, and without ticks."""
-    used = (
+def _highest_by_row(ts: Ints, is_end: Bools, lateness_us: int) -> Ints:
+    """The highest time so far; an end mark lets the clock pass all of it, and so depends on what is before it."""
+    highest, highs = NEVER, []
+    for end, at in zip(is_end.tolist(), ts.tolist(), strict=True):
+        if not end:
+            highest = max(highest, at)
+        elif highest > NEVER:
+            highest += lateness_us + 1
+        highs.append(highest)
+    return np.array(highs, np.int64)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """What took effect, sorted by object and order of effect: see `Events`."""
+
+    source: Ints
+    code: Ints
+    kind: Ints
+    event: Ints
+    effect: Ints
+
+    def __len__(self) -> int:
+        return len(self.source)
+
+    def take(self, which: Ints) -> "Happened":
+        """Some of it, by its places."""
+        return Happened(
+            source=self.source[which],
+            code=self.code[which],
+            kind=self.kind[which],
+            event=self.event[which],
+            effect=self.effect[which],
+        )
+
+    @property
+    def stays(self) -> Ints:
+        """The number of the stay that each event is of."""
+        ends = np.append(True, self.kind[:-1] != FIX)[: len(self)]
+        another = np.append(True, self.code[1:] != self.code[:-1])[: len(self)]
+        return np.cumsum(ends | another)
+
+
+def happened_to(fixes: Recorded, clock: Clock, times: Times) -> Happened:
+    """What fixes do, before those that a position filter took out are left out, and who was silent for too long."""
+    used, effect = (
         _on_time(fixes, clock)
         if times.lateness_us
         else _newest(fixes, clock, times.silence_us)
     )
-    used = used[used["effect"] != LATER].sort_values(["object", "ts"], kind="stable")
-    used = used.assign(kind=np.where(used["gone"], GONE, FIX), event=used["ts"])
-    if times.silence_us is not None:
-        used = pd.concat([used, _expiries(used, clock, times.silence_us)])
-        used = used.sort_values(["object", "effect", "event"], kind="stable")
-    return used.reset_index(drop=True)
+    counts = effect != LATER
+    used, effect = used[counts], effect[counts]
+    order = np.lexsort((fixes.ts[used], fixes.code[used]))
+    used = used[order]
+    all_used = Happened(
+        source=used,
+        code=fixes.code[used],
+        kind=np.where(fixes.gone[used], GONE, FIX),
+        event=fixes.ts[used],
+        effect=effect[order],
+    )
+    if times.silence_us is None:
+        return all_used
+    return _with_expiries(all_used, clock, times.silence_us)
 
 
-def events_of(fixes: pd.DataFrame, clock: Clock, times: Times) -> pd.DataFrame:
-    """Everything that takes effect, sorted by object and order of effect.
-
-    Beside the columns of the fixes: `kind`, `effect` (the row at which it takes effect), `event` (its time), `tick`,
-    `due` (the row at which that is judged, `LATER` when it is not yet), `elapsed_s` and what was `before`.
-    """
-    used = _accepted(seen_events(fixes, clock, times))
-    return _with_before(used).assign(**_ticks(used, clock, times))
-
-
-def _newest(fixes: pd.DataFrame, clock: Clock, silence_us: int | None) -> pd.DataFrame:
+def _newest(fixes: Recorded, clock: Clock, silence_us: int | None) -> tuple[Ints, Ints]:
     """Without lateness: each fix that is newer than all before it of its object, at its own row.
 
     One that comes when its object would be silent already does not count.
     """
+    rows = np.arange(len(fixes.ts))
     if silence_us is not None:
-        fixes = fixes[
-            fixes["ts"].to_numpy() + silence_us
-            >= clock.just_before(fixes["position"].to_numpy())
-        ]
-    highest = fixes.groupby("object", sort=False)["ts"].cummax()
-    before = highest.groupby(fixes["object"], sort=False).shift(fill_value=NEVER)
-    newest: pd.DataFrame = fixes[fixes["ts"] > before]
-    counting: pd.DataFrame = newest.assign(effect=newest["position"])
-    return counting
+        rows = rows[fixes.ts + silence_us >= clock.just_before(fixes.position)]
+    rows = rows[np.argsort(fixes.code[rows], kind="stable")]
+    code, ts = fixes.code[rows], fixes.ts[rows]
+    rank = np.unique(ts, return_inverse=True)[1].reshape(-1)
+    key = code * (len(rows) + 1) + rank  # the keys of the next object are larger
+    before = np.append(-1, np.maximum.accumulate(key)[:-1])[: len(key)]
+    newest = rows[key > before]
+    return newest, fixes.position[newest]
 
 
-def _on_time(fixes: pd.DataFrame, clock: Clock) -> pd.DataFrame:
+def _on_time(fixes: Recorded, clock: Clock) -> tuple[Ints, Ints]:
     """With lateness: each fix not behind the clock, once per time, at the row after which the clock is past it."""
-    kept = fixes[
-        fixes["ts"].to_numpy() >= clock.just_before(fixes["position"].to_numpy())
-    ]
-    kept = kept.drop_duplicates(["object", "ts"], keep="first")
-    counting: pd.DataFrame = kept.assign(
-        effect=clock.first_past(kept["ts"].to_numpy(np.int64))
-    )
-    return counting
+    rows = np.flatnonzero(fixes.ts >= clock.just_before(fixes.position))
+    rows = rows[np.lexsort((fixes.ts[rows], fixes.code[rows]))]
+    code, ts = fixes.code[rows], fixes.ts[rows]
+    is_first = (code[1:] != code[:-1]) | (ts[1:] != ts[:-1])
+    rows = rows[np.append(True, is_first)[: len(rows)]]
+    return rows, clock.first_past(fixes.ts[rows])
 
 
-def _expiries(used: pd.DataFrame, clock: Clock, silence_us: int) -> pd.DataFrame:
+def _with_expiries(used: Happened, clock: Clock, silence_us: int) -> Happened:
     """One event more where an object was silent for longer, before its next fix or before the log's end."""
-    same = (used["object"] == used["object"].shift(-1)).to_numpy()
-    following = np.where(same, used["ts"].shift(-1, fill_value=0), LATER)
-    following_at = np.where(same, used["effect"].shift(-1, fill_value=0), LATER)
-    end = used["ts"].to_numpy(np.int64) + silence_us
-    effect = np.maximum(clock.first_past(end), used["effect"].to_numpy(np.int64))
-    silent = (
-        (used["kind"] == FIX).to_numpy()
+    same = np.append(used.code[1:] == used.code[:-1], False)[: len(used)]
+    following = np.where(same, np.append(used.event[1:], 0)[: len(used)], LATER)
+    following_at = np.where(same, np.append(used.effect[1:], 0)[: len(used)], LATER)
+    end = used.event + silence_us
+    effect = np.maximum(clock.first_past(end), used.effect)
+    is_silent = (
+        (used.kind == FIX)
         & (effect != LATER)
         & ((following > end) | (following_at > effect))
     )
-    expired: pd.DataFrame = used[silent].assign(
-        kind=EXPIRED, event=end[silent], effect=effect[silent]
+    silent = np.flatnonzero(is_silent)
+    both = Happened(
+        source=np.append(used.source, used.source[silent]),
+        code=np.append(used.code, used.code[silent]),
+        kind=np.append(used.kind, np.full(len(silent), EXPIRED)),
+        event=np.append(used.event, end[silent]),
+        effect=np.append(used.effect, effect[silent]),
     )
-    return expired
+    return both.take(np.lexsort((both.event, both.effect, both.code)))
 
 
-def _accepted(events: pd.DataFrame) -> pd.DataFrame:
-    """Without the fixes that a position filter took out, as the table says (`verify_filters` asks whether it is right).
+def events_of(fixes: Recorded, clock: Clock, times: Times) -> Events:
+    """Everything that takes effect, with what was before it and the tick at which it is judged."""
+    found = _accepted(happened_to(fixes, clock, times), fixes.filtered)
+    same = (
+        (found.code[1:] == found.code[:-1])
+        & (found.kind[:-1] == FIX)
+        & (found.kind[1:] == FIX)
+    )
+    before = np.where(
+        np.append(False, same)[: len(found)], np.arange(len(found)) - 1, -1
+    )
+    tick, due = _ticks(found, clock, times)
+    return Events(
+        source=found.source,
+        code=found.code,
+        kind=found.kind,
+        ts=fixes.ts[found.source],
+        event=found.event,
+        effect=found.effect,
+        before=before,
+        tick=tick,
+        due=due,
+    )
+
+
+def _accepted(found: Happened, filtered: Bools) -> Happened:
+    """Without the fixes that a position filter took out, as the history says (whether it is right is asked elsewhere).
 
     They kept their objects from being silent. Who is silent then was last where its last accepted fix was; without one
     in the same stay it was never there.
     """
-    if not events["is_filtered"].any():
-        return events
-    count, is_fix = len(events), (events["kind"] == FIX).to_numpy()
-    stay = stays_of(events)
-    accepted = is_fix & ~events["is_filtered"].to_numpy()
-    last = np.maximum.accumulate(np.where(accepted, np.arange(count), -1))
+    out = filtered[found.source]
+    if not out.any():
+        return found
+    own, is_fix, stay = np.arange(len(found)), found.kind == FIX, found.stays
+    accepted = is_fix & ~out
+    last = np.maximum.accumulate(np.where(accepted, own, -1))
     has_begun = (last >= 0) & (stay[last] == stay)
-    is_expiry = (events["kind"] == EXPIRED).to_numpy()
-    source = np.where(is_expiry & has_begun, last, np.arange(count))
-    own = events[["kind", "event", "effect"]]
-    by_last_place: pd.DataFrame = (
-        events.iloc[source].reset_index(drop=True).assign(**own)
-    )
-    kept = accepted | (is_expiry & has_begun) | (events["kind"] == GONE).to_numpy()
-    left: pd.DataFrame = by_last_place[kept].reset_index(drop=True)
-    return left
+    is_expiry = found.kind == EXPIRED
+    place = np.where(is_expiry & has_begun, last, own)
+    kept = accepted | (is_expiry & has_begun) | (found.kind == GONE)
+    return replace(found, source=found.source[place]).take(np.flatnonzero(kept))
 
 
-def stays_of(events: pd.DataFrame) -> np.ndarray:
-    """The number of the stay that each event is of; events are sorted by object and order of effect."""
-    ends = (events["kind"] != FIX).shift(fill_value=True)
-    begins = (events["object"] != events["object"].shift()) | ends
-    stays: np.ndarray = begins.cumsum().to_numpy()
-    return stays
-
-
-def _with_before(events: pd.DataFrame) -> pd.DataFrame:
-    """With the two readings before each fix in the same stay; NaN without them.
-
-    They are `before_x`, `before_y` and `elapsed_s`, and of the one before that `earlier_x`, `earlier_y` and
-    `before_elapsed_s`, from it to the one before.
-    """
-    same = (
-        (events["object"] == events["object"].shift())
-        & (events["kind"].shift() == FIX)
-        & (events["kind"] == FIX)
-    )
-    elapsed_s = ((events["ts"] - events["ts"].shift()) / 1e6).where(same)
-    both = same & same.shift(fill_value=False)
-    return events.assign(
-        before_x=events["x"].shift().where(same),
-        before_y=events["y"].shift().where(same),
-        elapsed_s=elapsed_s,
-        earlier_x=events["x"].shift(2).where(both),
-        earlier_y=events["y"].shift(2).where(both),
-        before_elapsed_s=elapsed_s.shift().where(both),
-    )
-
-
-def _ticks(events: pd.DataFrame, clock: Clock, times: Times) -> dict[str, np.ndarray]:
+def _ticks(found: Happened, clock: Clock, times: Times) -> tuple[Ints, Ints]:
     """An end mark makes every tick due in which something happened before it; the open one ends at the last time."""
-    effect = events["effect"].to_numpy(np.int64)
-    counts = np.maximum(events["event"].to_numpy(np.int64), clock.just_before(effect))
+    counts = np.maximum(found.event, clock.just_before(found.effect))
     tick = -(-counts // times.tick_us) * times.tick_us
     due = clock.first_past(tick)
     if len(clock.ends):
-        end = np.append(clock.ends, LATER)[np.searchsorted(clock.ends, effect)]
+        end = np.append(clock.ends, LATER)[np.searchsorted(clock.ends, found.effect)]
         last_us = clock.just_before(end) + times.lateness_us
         tick = np.where((due >= end) & (end != LATER), np.minimum(tick, last_us), tick)
         due = np.minimum(due, end)
-    return {"tick": tick, "due": due}
+    return tick, due
 
 
-def alive(events: pd.DataFrame) -> pd.DataFrame:
-    """The last event of every object among these, where it is a fix."""
-    last: pd.DataFrame = events.groupby("object", sort=False).tail(1)
-    return last[last["kind"] == FIX].reset_index(drop=True)
+class Source(Protocol):
+    """Who brings a history: what expressions say of its fixes, and what its layers hold."""
+
+    @property
+    def unit_m(self) -> float:
+        """How many metres a unit of the plane is."""
+        ...
+
+    def features(self, layer: str, version: int) -> Features:
+        """The features of one version of a layer, each once."""
+        ...
+
+    def of_rows(
+        self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+    ) -> Mapping[str, Sequence[Any]]:
+        """The values of expressions of each row of a query, by expression; None for null."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """When a query is judged, and what is known then: rows of events, ascending.
+
+    Attributes:
+        seen: what has taken effect; queries that are judged at once, or fix by fix, know it.
+        judged: what queries at ticks know.
+        tick_us: the last tick that was judged, or passed without an event.
+        clock_us: the clock; `NEVER` before the stream had a time.
+    """
+
+    seen: Ints
+    judged: Ints
+    tick_us: int
+    clock_us: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class History:
+    """All that happened on a stream, and its clock; `fixes` are its events as the reference reads them."""
+
+    events: Events
+    fixes: Fixes
+    clock: Clock
+    times: Times
+    source: Source
+
+    def now(self) -> Moment:
+        """The end of the history."""
+        return self._moment(
+            np.arange(len(self.events)),
+            np.flatnonzero(self.events.due != LATER),
+            self.clock.now,
+        )
+
+    def before(self, position: int, event_us: int) -> Moment:
+        """What had happened before a row of the log, or before a time."""
+        events = self.events
+        is_seen = (events.effect < position) | (events.event < event_us)
+        is_judged = (events.due < position) | (events.tick < event_us)
+        is_judged &= is_seen & (events.due != LATER)
+        clock = self.clock.after[self.clock.position < position]
+        return self._moment(
+            np.flatnonzero(is_seen),
+            np.flatnonzero(is_judged),
+            int(clock[-1]) if len(clock) else NEVER,
+        )
+
+    def _moment(self, seen: Ints, judged: Ints, clock_us: int) -> Moment:
+        last = int(self.events.tick[judged].max()) if len(judged) else 0
+        tick_us = self.times.tick_us
+        past = (clock_us - 1) // tick_us * tick_us if clock_us != NEVER else NEVER
+        return Moment(
+            seen=seen, judged=judged, tick_us=max(last, past), clock_us=clock_us
+        )
 
 
 Controls = list[tuple[int, ControlRow]]
@@ -269,126 +424,184 @@ Controls = list[tuple[int, ControlRow]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Registered:
-    """A registered query: its newest plan, and how its layer and its area changed.
+class Era:
+    """From a row of the log on: which plan a query has, over which version of its layer, and why that is so.
 
-    `layers` says from which row on it had which version of its layer (0 without one), `plans` with which plan; both
-    are empty where nothing but the plan has to be known. `causes` says why each of these rows judged its answer anew.
+    Attributes:
+        position: the row.
+        plan: the plan from then on.
+        layer_version: that of its layer; None without a join.
+        cause: why the answer was judged anew: `registered`, `layer` or `area`.
+        version: the query's version.
+        number: counts registrations on the stream.
+        is_kept: it takes the place of another fence, and visits go on as they are.
+    """
+
+    position: int
+    plan: Plan
+    layer_version: int | None = None
+    cause: str = "registered"
+    version: int = 1
+    number: int = 0
+    is_kept: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Registered:
+    """A query from its registration on, by its eras; the last of them says what it is now.
+
+    `end` is the row at which it was dropped, replaced or failed (`end_cause`), LATER while it is registered.
     `is_seeded`: it began with what came before it (REGISTER .. FROM).
     """
 
     name: str
-    version: int
-    plan: Plan
-    position: int
-    layers: tuple[tuple[int, int], ...] = ()
-    plans: tuple[Plan, ...] = ()
-    causes: tuple[str, ...] = ()
-    kept: frozenset[int] = (
-        frozenset()
-    )  # rows of `layers` over which visits of a fence go on as they are
+    eras: tuple[Era, ...]
+    end: int = LATER
+    end_cause: str = ""
     is_seeded: bool = False
 
-    def changed(
-        self, at: int, *, version: int | None, plan: Plan, cause: str
-    ) -> "Registered":
-        """The same from a row on with another version of its layer, or another plan."""
-        layers = self.layers or ((self.position, 0),)
-        plans = self.plans or (self.plan,)
-        now = layers[-1][1] if version is None else version
-        return replace(
-            self,
-            plan=plan,
-            layers=(*layers, (at, now)),
-            plans=(*plans, plan),
-            causes=(*(self.causes or ("registered",)), cause),
-        )
+    @property
+    def plan(self) -> Plan:
+        """Its newest plan."""
+        return self.eras[-1].plan
 
-    def plan_in(self, era: int) -> Plan:
-        """Its plan by the number of the row in `layers`."""
-        return self.plans[era] if self.plans else self.plan
+    @property
+    def version(self) -> int:
+        """Its newest version."""
+        return self.eras[-1].version
 
-    def cause_of(self, era: int) -> str:
-        """Why its answer was judged anew at the row of that number in `layers`."""
-        return self.causes[era] if self.causes else "registered"
+    @property
+    def position(self) -> int:
+        """The row at which it was registered."""
+        return self.eras[0].position
+
+    @property
+    def judged_at(self) -> int:
+        """The last row at which its answer was judged at once."""
+        return self.eras[-1].position
+
+    def spans(self) -> Iterator[tuple[Era, int]]:
+        """Its eras, each with the row before which it is over."""
+        ends = [*(era.position for era in self.eras[1:]), self.end]
+        return zip(self.eras, ends, strict=True)
+
+    def until(self, position: int) -> "Registered":
+        """The same as it was just before a row of the log; of one that came later its first era."""
+        eras = [era for era in self.eras if era.position < position]
+        return replace(self, eras=tuple(eras) or self.eras[:1])
+
+    def with_plans(self, plan_of_era: Callable[[Plan], Plan]) -> "Registered":
+        """The same with other plans."""
+        eras = (replace(era, plan=plan_of_era(era.plan)) for era in self.eras)
+        return replace(self, eras=tuple(eras))
+
+    def changed(self, position: int, **changes: Any) -> "Registered":
+        """The same from a row on with what changes then; see `Era`."""
+        era = replace(self.eras[-1], position=position, is_kept=False, **changes)
+        return replace(self, eras=(*self.eras, era))
+
+    def ended(self, position: int, cause: str) -> "Registered":
+        """The same, and from a row on it is not registered."""
+        return replace(self, end=position, end_cause=cause)
 
 
-def controls_of(log: Log, end: int) -> Controls:
-    """The control rows of a log before a position, each with its own, in their order."""
-    rows = [
-        (position_of(segment.number, number), row)
-        for segment in log.control_segments(0, clocks=True)
-        for number, row in enumerate(control_rows(log, segment))
+def marks_of(controls: Controls) -> list[tuple[int, int, bool]]:
+    """The control rows that move the clock, as `clock_of` takes them."""
+    return [
+        (at, row.ts_us if isinstance(row, ClockRow) else 0, isinstance(row, End))
+        for at, row in controls
+        if isinstance(row, ClockRow | End)
     ]
-    return [(position, row) for position, row in rows if position < end]
 
 
 def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:
     """The queries that are registered in the end, by name; `unit_m` is how many metres a unit of the plane is."""
-    registered: dict[str, Registered] = {}
-    layers: dict[str, int] = {}
+    lives = lives_of(controls, unit_m)
+    return {one.name: one for one in lives if one.end == LATER}
+
+
+def lives_of(controls: Controls, unit_m: float) -> list[Registered]:
+    """All queries that ever were registered, those that still are last; a fence that goes on is one."""
+    registry = _Registry(unit_m)
     for at, row in controls:
+        registry.take(at, row)
+    return [*registry.ended, *registry.registered.values()]
+
+
+class _Registry:
+    """Which queries are registered after some control rows, over which versions of layers."""
+
+    def __init__(self, unit_m: float) -> None:
+        self.registered: dict[str, Registered] = {}
+        self.ended: list[Registered] = []
+        self._layers: dict[str, int] = {}
+        self._unit_m, self._number = unit_m, 0
+
+    def take(self, at: int, row: ControlRow) -> None:
+        """The next control row, at its place in the log."""
         if isinstance(row, Follow):
-            if _is_meant(registered, row):
-                plan = in_coordinates(plan_of(row, at), unit_m)
-                before = registered[row.query]
+            if self._is_meant(row):
+                plan = self._plan(row, at)
                 cause = "area" if row.layer is None else "layer"
-                registered[row.query] = before.changed(
-                    at, version=None, plan=plan, cause=cause
-                )
+                now = self.registered[row.query].changed(at, plan=plan, cause=cause)
+                self.registered[row.query] = now
         elif isinstance(row, Registration):
-            now = _registered(row, at, layers, unit_m)
-            if row.query in registered:
-                now = _replaced(registered.pop(row.query), now)
-            registered[row.query] = now
-        elif isinstance(row, Drop) or (
-            isinstance(row, Fail) and _is_meant(registered, row)
-        ):
-            registered.pop(row.query, None)
+            self._register(at, row)
+        elif isinstance(row, Drop) and row.query in self.registered:
+            self._end(at, row.query, "dropped")
+        elif isinstance(row, Fail) and self._is_meant(row):
+            self._end(at, row.query, "failed")
         elif isinstance(row, LayerVersion):
-            layers[row.layer] = row.version
-            registered |= {
-                name: _reloaded(query, at, row) for name, query in registered.items()
-            }
-    return registered
+            self._reload(at, row)
+
+    def _reload(self, at: int, row: LayerVersion) -> None:
+        self._layers[row.layer] = row.version
+        for name, query in self.registered.items():
+            join = query.plan.join
+            if join is not None and join.layer == row.layer:
+                self.registered[name] = query.changed(
+                    at, layer_version=row.version, cause="layer"
+                )
+
+    def _plan(self, row: Registration | Follow, at: int) -> Plan:
+        return in_coordinates(plan_of(row, at), self._unit_m)
+
+    def _register(self, at: int, row: Registration) -> None:
+        """A fence at the same border goes on: it is the one before, with other options from the new one's row on."""
+        plan, layer_version = self._plan(row, at), None
+        self._number += 1
+        if plan.join is not None:
+            layer_version = self._layers.get(plan.join.layer, row.layer_version)
+        era = Era(
+            position=at,
+            plan=plan,
+            layer_version=layer_version,
+            version=row.version,
+            number=self._number,
+        )
+        before = self.registered.get(row.query)
+        if before is not None and _goes_on(before.eras[-1], era):
+            del self.registered[row.query]
+            eras = (*before.eras, replace(era, is_kept=True))
+            self.registered[row.query] = replace(before, eras=eras)
+            return
+        if before is not None:
+            self._end(at, row.query, "replaced")
+        is_seeded = isinstance(row, Register) and row.seed is not None
+        self.registered[row.query] = Registered(
+            name=row.query, eras=(era,), is_seeded=is_seeded
+        )
+
+    def _end(self, at: int, name: str, cause: str) -> None:
+        self.ended.append(self.registered.pop(name).ended(at, cause))
+
+    def _is_meant(self, row: Fail | Follow) -> bool:
+        """Whether a row is about the version that is registered."""
+        query = self.registered.get(row.query)
+        return query is not None and query.version == row.version
 
 
-def _registered(
-    row: Registration, at: int, layers: Mapping[str, int], unit_m: float
-) -> Registered:
-    plan, version = in_coordinates(plan_of(row, at), unit_m), None
-    if plan.join is not None:
-        version = layers.get(plan.join.layer, row.layer_version)
-    versions = () if version is None else ((at, version),)
-    return Registered(
-        name=row.query,
-        version=row.version,
-        plan=plan,
-        position=at,
-        layers=versions,
-        is_seeded=isinstance(row, Register) and row.seed is not None,
+def _goes_on(before: Era, now: Era) -> bool:
+    return before.layer_version == now.layer_version and keeps_visits(
+        before.plan, now.plan
     )
-
-
-def _replaced(before: Registered, now: Registered) -> Registered:
-    """A fence at the same border goes on: it is the one before, with other options from the row of the new one on."""
-    versions = [
-        each.layers[-1][1] if each.plan.join else None for each in (before, now)
-    ]
-    if versions[0] != versions[1] or not keeps_visits(before.plan, now.plan):
-        return now
-    goes_on = before.changed(
-        now.position, version=versions[1], plan=now.plan, cause="registered"
-    )
-    return replace(goes_on, version=now.version, kept=before.kept | {now.position})
-
-
-def _reloaded(query: Registered, at: int, row: LayerVersion) -> Registered:
-    if query.plan.join is None or query.plan.join.layer != row.layer:
-        return query
-    return query.changed(at, version=row.version, plan=query.plan, cause="layer")
-
-
-def _is_meant(registered: Mapping[str, Registered], row: Fail | Follow) -> bool:
-    """Whether a row is about the version that is registered."""
-    return row.query in registered and registered[row.query].version == row.version

@@ -1,6 +1,6 @@
-"""What a query about the rows of another one must answer: from these rows, whatever found them.
+"""Queries about the rows of another one: their rows, which of them are chosen, which count, and the answer above them.
 
-With WINDOW or FOR above them: at which ticks rows were chosen that count, and which these are.
+With WINDOW or FOR above the rows it matters at which moments rows were chosen.
 """
 
 from collections.abc import Mapping, Sequence
@@ -8,26 +8,254 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
-from st_common.checks.archived import History
-from st_common.checks.expressions import Lookup, fixes_of, values_of_rows
-from st_common.checks.history import LATER, NEVER
+from st_common.checks.answers import (
+    Counted,
+    counted,
+    features_at,
+    judged_rows,
+    known_values,
+    members_at,
+    value_text,
+    values_of,
+)
+from st_common.checks.history import LATER, NEVER, History, Moment, Registered, Source
 from st_common.query.near_columns import DISTANCE, RANK, names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.outer import sources_of
-from st_common.query.pair_columns import names_pair
-from st_common.query.plan import Outer, Plan
+from st_common.query.pair_columns import BORDER, NEAREST, names_pair, pair_names
+from st_common.query.pair_columns import DISTANCE as FAR
+from st_common.query.plan import Outer, Plan, asks_ways
 from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
 from st_common.reference.columns import objects
 from st_common.reference.layer_join import shown_beside
-from st_common.reference.members import FeaturesOf
+from st_common.reference.metric import Ints, Objects
 from st_common.reference.nearest import nearness
 from st_common.reference.pair_join import asks_of_pairs
 
+Name = tuple[Any, ...]
+NamedRows = dict[Name, dict[str, Any]]
+"""Rows by what names them among the others."""
+Answer = set[tuple[Any, ...]]
+"""Pairs of an object and its partner, or groups and the texts of their values."""
 _ROW = "row"
 """Where a row stands among the others; no column is called so where it is asked for."""
+_MOST = 300
+"""How many ticks are looked at: each costs as much as the answer of now."""
+
+
+def expected_answer(
+    query: Registered, history: History, moment: Moment
+) -> tuple[Answer, Answer | None]:
+    """What must be in the answer, and what may be in it (None: anything): the same but for doubts about distances."""
+    if query.plan.outer is not None:
+        return _answer_of_rows(query, query.plan.outer, history, moment)
+    found = counted(query, history, moment)
+    if query.plan.aggregate is None:
+        partners = (partner or "" for partner in found.partner)
+        pairs = list(zip(history.fixes.ids[found.rows], partners, strict=True))
+        sure = zip(pairs, found.sure.tolist(), strict=True)
+        return {pair for pair, is_sure in sure if is_sure}, set(pairs)
+    values = values_of(query, found, history)
+    told = _texts(known_values(query, history, moment, values))
+    if found.sure.all() and not _is_speed_on_globe(query.plan, history):
+        return told, told
+    return set(), None  # doubts about members, or metres, are doubts about all values
+
+
+def answer_before(
+    query: Registered, history: History, position: int, event_us: int
+) -> Answer | None:
+    """What may have been in the answer before a row of the log, or before a time (None: anything)."""
+    if query.position >= position:
+        return set()
+    then = history.before(position, event_us)
+    return expected_answer(query.until(position), history, then)[1]
+
+
+def _texts(values: Mapping[str, Shown]) -> Answer:
+    """Groups and the texts of their values."""
+    return {(group, value_text(value)) for group, value in values.items()}
+
+
+def _answer_of_rows(
+    query: Registered, outer: Outer, history: History, moment: Moment
+) -> tuple[Answer, Answer | None]:
+    """The same of a query about the rows of another one, judged at ticks; doubts about one are about all."""
+    inner = inner_of(query)
+    now = _named_rows(inner, history, moment)
+    if now is None:
+        return set(), None
+    if outer.window is not None or outer.lasting_s is not None:
+        counting = _lately if outer.window is not None else _settled
+        now = counting(inner, outer, now, history)
+        if now is None:
+            return set(), None
+        outer = replace(outer, where=None)
+    above = answer_above(outer, list(now.values()), history.source)
+    if above.values is None:
+        names = list(now)
+        told: Answer = {names[place][:2] for place in above.chosen}
+    else:
+        told = _texts(known_values(query, history, moment, above.values))
+    return told, told
+
+
+def inner_of(query: Registered) -> Registered:
+    """The query whose rows another one is about."""
+    return query.with_plans(lambda plan: replace(plan, outer=None, emit="changes"))
+
+
+def _named_rows(
+    inner: Registered, history: History, moment: Moment
+) -> NamedRows | None:
+    """The rows of a query by what names them; None where it is not beyond doubt which there are.
+
+    Those of an answer are named by an object and its partner, groups also by the text of their value.
+    """
+    found = rows_below(inner, history, moment)
+    if not found.sure.all() or _is_measured(inner.plan, history):
+        return None
+    if inner.plan.aggregate is None:
+        rows = rows_of_members(inner, found, history, moment)
+        partners = (partner or "" for partner in found.partner)
+        ids = history.fixes.ids[found.rows]
+        names: list[Name] = list(zip(ids, partners, strict=True))
+        if inner.plan.frame is not None:
+            # Rows of windows are fixes: several of one object.
+            names = [(*name, place) for place, name in enumerate(names)]
+    else:
+        all_values = values_of(inner, found, history)
+        values = known_values(inner, history, moment, all_values)
+        rows = rows_of_groups(inner.plan, values)
+        names = [(group, value_text(value)) for group, value in values.items()]
+    return dict(zip(names, rows, strict=True))
+
+
+def _lately(
+    inner: Registered, outer: Outer, now: NamedRows, history: History
+) -> NamedRows | None:
+    """The rows that were chosen and count on; None where regions became others meanwhile, or it takes too long."""
+    moments = _moments_of(inner.position, outer, history)
+    if len(inner.eras) > 1 or inner.plan.frame is not None or moments is None:
+        return None
+    known: dict[Name, tuple[Name, dict[str, Any]]] = {}
+    for then in (*(_named_rows(inner, history, one) for one in moments), now):
+        if then is None:
+            return None
+        is_group = inner.plan.aggregate is not None
+        known |= {
+            name[: 1 if is_group else None]: (name, then[name])
+            for name in _chosen_of(outer, then, history.source)
+        }
+    return dict(known.values())
+
+
+def _settled(
+    inner: Registered, outer: Outer, now: NamedRows, history: History
+) -> NamedRows | None:
+    """The rows that were chosen long enough; None where nobody knows, as for `_lately`."""
+    moments = _moments_since(inner.position, outer.lasting_s or 0.0, history)
+    if len(inner.eras) > 1 or inner.plan.frame is not None or moments is None:
+        return None
+    source = history.source
+    known = slice(0, 1 if inner.plan.aggregate is not None else None)
+    chosen = {name[known]: name for name in _chosen_of(outer, now, source)}
+    for then in (_named_rows(inner, history, moment) for moment in moments):
+        if then is None:
+            return None
+        there = {name[known] for name in _chosen_of(outer, then, source)}
+        chosen = {key: name for key, name in chosen.items() if key in there}
+    return {name: now[name] for name in chosen.values()}
+
+
+def _chosen_of(outer: Outer, rows: NamedRows, source: Source) -> list[Name]:
+    """The names of the rows that satisfy the condition."""
+    above = answer_above(Outer(where=outer.where), list(rows.values()), source)
+    names = list(rows)
+    return [names[place] for place in above.chosen]
+
+
+def _moments_of(since: int, outer: Outer, history: History) -> list[Moment] | None:
+    """When rows were chosen that may count still, in order, without now; None for too many moments.
+
+    A row that was chosen at a tick leaves at the next one, and is gone once the clock has passed the first tick after
+    the window from then on. Before the first tick rows are those of when the query was registered, at the row `since`.
+    """
+    ticks, tick_us = _ticks_since(since, history), history.times.tick_us
+    seconds = outer.window.seconds if outer.window is not None else None
+    if seconds is None or not len(ticks):
+        return []
+    gone = (ticks + round(seconds * 1e6)) // tick_us * tick_us + tick_us
+    counts = gone > history.now().tick_us
+    before = ticks[:-1][counts[1:]].tolist()
+    if len(before) > _MOST:
+        return None
+    first = [history.before(since + 1, NEVER)] if counts[0] else []
+    return [*first, *(history.before(0, tick + 1) for tick in before)]
+
+
+def _moments_since(
+    since: int, lasting_s: float, history: History
+) -> list[Moment] | None:
+    """The ticks at which a row must have been chosen to count now, in order, without now.
+
+    Args:
+        since: the position at which the query was registered.
+        lasting_s: for how long rows are chosen before they count.
+        history: all that happened.
+
+    Returns:
+        None for too many moments, and where what was chosen at the registration may count already.
+    """
+    ticks, tick_us = _ticks_since(since, history), history.times.tick_us
+    counts = -(-(ticks + round(lasting_s * 1e6)) // tick_us) * tick_us
+    passed = np.flatnonzero(counts <= history.now().tick_us)
+    needed = ticks[passed.max() :].tolist() if len(passed) else []
+    if not needed or len(needed) > _MOST:
+        return None
+    return [history.before(0, tick + 1) for tick in needed[:-1]]
+
+
+def _ticks_since(since: int, history: History) -> Ints:
+    """The ticks that were judged after a row of the log, each once."""
+    events = history.events
+    judged = (events.due != LATER) & (events.due > since)
+    return np.unique(events.tick[judged])
+
+
+def rows_below(inner: Registered, history: History, moment: Moment) -> Counted:
+    """What the rows are or count that another query asks about, judged at ticks; members of a window once each."""
+    plan = inner.plan
+    if plan.frame is None and plan.window is None:
+        return members_at(inner, history, moment, by_ticks=True)
+    found = counted(inner, history, moment)
+    if plan.window is None or plan.aggregate is not None:
+        return found
+    ids = history.fixes.ids[found.rows]
+    first: dict[tuple[str, str | None], int] = {}
+    for place, pair in enumerate(zip(ids, found.partner, strict=True)):
+        first.setdefault(pair, place)
+    return found.take(np.array(list(first.values()), np.int64))
+
+
+def _is_measured(plan: Plan, history: History) -> bool:
+    """Whether values depend on how exactly metres are measured, also those to features and to the place of KNN."""
+    is_flat = history.times.space.is_flat
+    if any(names_near(text) for _, text in plan.columns):
+        return not is_flat
+    named = {name for _, text in plan.columns for name in pair_names(text)}
+    # Of equally near points either may be the nearest.
+    is_far = bool(named & {*NEAREST, FAR, BORDER})
+    is_exact = is_flat and not named & {*NEAREST}
+    is_beside = plan.join is not None and is_far and not is_exact
+    return is_beside or _is_speed_on_globe(plan, history)
+
+
+def _is_speed_on_globe(plan: Plan, history: History) -> bool:
+    """Whether values depend on how exactly metres are measured."""
+    return asks_ways(plan.aggregate) and not history.times.space.is_flat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,25 +284,17 @@ def _row_of_group(plan: Plan, group: str, shown: Shown) -> dict[str, Any]:
 
 
 def rows_of_members(
-    plan: Plan,
-    found: pd.DataFrame,
-    others: pd.DataFrame,
-    of: Lookup,
-    features: FeaturesOf,
+    inner: Registered, found: Counted, history: History, moment: Moment
 ) -> list[dict[str, Any]]:
-    """The rows of a plan without one: of its members, pairs, or fixes in windows.
-
-    `others` has a row for each object that lives, and so for each partner of `found` that is one, and for the object
-    that the plan goes with; `features` are those of the layer that the plan joins.
-    """
-    texts = dict(plan.columns)
-    partners = found["partner"].to_numpy(object)
-    own = {"object": found["object"].tolist(), "partner": partners.tolist()}
+    """The rows of a plan without an aggregate: of its members, pairs, or fixes in windows."""
+    texts = dict(inner.plan.columns)
+    ids = history.fixes.ids[found.rows]
+    own = {"object": ids.tolist(), "partner": found.partner.tolist()}
     columns = {
-        name: _selected(texts[name], plan, found, others, of, features)
+        name: selected(texts[name], inner, found, history, moment)
         if source == "selected"
         else own[source]
-        for name, source in sources_of(plan).items()
+        for name, source in sources_of(inner.plan).items()
     }
     return [
         dict(zip(columns, row, strict=True))
@@ -82,40 +302,43 @@ def rows_of_members(
     ]
 
 
-def _selected(
-    text: str,
-    plan: Plan,
-    found: pd.DataFrame,
-    others: pd.DataFrame,
-    of: Lookup,
-    features: FeaturesOf,
+def selected(
+    text: str, query: Registered, found: Counted, history: History, moment: Moment
 ) -> list[Any]:
     """The values of a selected column.
 
     Of pairs it may be about both objects, or about the feature; of the nearest, which of them a member is.
     """
+    plan, fixes = query.plan, history.fixes.take(found.rows)
     if names_near(text) and isinstance(plan.neighbours, Nearest):
-        fixes = fixes_of(found, of)
-        rank, far = nearness(plan.neighbours.place, fixes_of(others, of), fixes)
+        alive = _alive_at(query, history, moment)
+        rank, far = nearness(plan.neighbours.place, history.fixes.take(alive), fixes)
         said = {RANK: objects(rank), DISTANCE: objects(far)}
         return list(fixes.of.of_features(text, fixes.rows, said))
     if plan.join is not None and names_pair(text):
-        fixes = fixes_of(found, of)
-        partners = found["partner"].to_numpy(object)
-        columns = shown_beside(text, fixes, features(), partners)
+        features = features_at(query, history)()
+        columns = shown_beside(text, fixes, features, found.partner)
         return list(fixes.of.of_features(text, fixes.rows, columns))
     if plan.pairs is None or not asks_of_pairs(text):
-        fixes = fixes_of(found, of)
         return list(fixes.of.values(text, fixes.rows))
-    partners = found["partner"].to_numpy(object)
-    # Who has no partner (LEFT JOIN) stands beside nothing: a row of nulls.
-    second = others.set_index("object", drop=False).reindex(partners)
-    both = pd.concat([found, second], ignore_index=True)
-    first = np.arange(len(found))
-    return list(fixes_of(both, of).of.of_pairs(text, first, first + len(found)))
+    others = _rows_of(found.partner, _alive_at(query, history, moment), history)
+    return list(fixes.of.of_pairs(text, fixes.rows, others))
 
 
-def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove:
+def _alive_at(query: Registered, history: History, moment: Moment) -> Ints:
+    """The last fixes of the objects that live, as a query at ticks knows them."""
+    return history.events.alive(judged_rows(query, history, moment))
+
+
+def _rows_of(names: Objects, alive: Ints, history: History) -> Ints:
+    """The last fix of each of some objects; -1 of none."""
+    row_of = dict(zip(history.fixes.ids[alive], alive.tolist(), strict=True))
+    return np.array([row_of.get(name, -1) for name in names], np.int64)
+
+
+def answer_above(
+    outer: Outer, rows: Sequence[Mapping[str, Any]], source: Source
+) -> AnswerAbove:
     """What an outer query answers about rows; they all have the same columns."""
     aggregate = outer.aggregate
     if aggregate is not None and aggregate.group is not None:
@@ -125,87 +348,23 @@ def answer_above(outer: Outer, rows: Sequence[Mapping[str, Any]]) -> AnswerAbove
         keys = tuple((name, _as_text(text)) for name, text in aggregate.keys)
         aggregate = replace(aggregate, keys=keys)
     asked = replace(outer, aggregate=aggregate)
-    known = values_of_rows(asked.expressions, rows)
+    known = source.of_rows(asked.expressions, rows)
     placed = {place: {**row, _ROW: place} for place, row in enumerate(rows)}
 
     def value(text: str, row: reference.Row) -> Any:
         # Different objects are counted by the column that every row has.
         return known[text][row[_ROW]] if text in known else row[text]
 
+    def of_groups(text: str, shown: Sequence[Mapping[str, object]]) -> Sequence[Any]:
+        return source.of_rows([text], shown)[text]
+
     chosen = sorted(reference.chosen(asked, placed, value))
     values = None
     if aggregate is not None:
         of_rows = [placed[place] for place in chosen]
-        values = reference.groups(aggregate, of_rows, value, _of_groups)
+        values = reference.groups(aggregate, of_rows, value, of_groups)
     return AnswerAbove(values=values, chosen=chosen)
 
 
 def _as_text(text: str) -> str:
     return f"CAST({text} AS VARCHAR)"
-
-
-def _of_groups(text: str, shown: Sequence[Mapping[str, object]]) -> list[Any]:
-    return values_of_rows([text], shown)[text]
-
-
-_MOST = 300
-"""How many ticks are looked at: each costs as much as the answer of now."""
-
-Rows = dict[tuple[Any, ...], dict[str, Any]]
-
-
-def moments_of(since: int, outer: Outer, history: History) -> list[History] | None:
-    """What had happened when rows were chosen that may count still, in order, without now; None for too many moments.
-
-    A row that was chosen at a tick leaves at the next one, and is gone once the clock has passed the first tick after
-    the window from then on. Before the first tick rows are those of when the query was registered.
-
-    Args:
-        since: the position at which that was.
-        outer: what is asked of the rows.
-        history: all that happened.
-    """
-    events, tick_us = history.events, history.times.tick_us
-    judged = events[(events["due"] != LATER) & (events["due"] > since)]
-    ticks = np.unique(judged["tick"].to_numpy(np.int64))
-    seconds = outer.window.seconds if outer.window is not None else None
-    if seconds is None or not len(ticks):
-        return []
-    gone = (ticks + round(seconds * 1e6)) // tick_us * tick_us + tick_us
-    counts = gone > history.last_tick
-    before = ticks[:-1][counts[1:]].tolist()
-    if len(before) > _MOST:
-        return None
-    first = [history.before(since + 1, NEVER)] if counts[0] else []
-    return [*first, *(history.before(0, tick + 1) for tick in before)]
-
-
-def moments_since(
-    since: int, lasting_s: float, history: History
-) -> list[History] | None:
-    """What had happened at the ticks at which a row must have been chosen to count now, in order, without now.
-
-    Args:
-        since: the position at which the query was registered.
-        lasting_s: for how long rows are chosen before they count.
-        history: all that happened.
-
-    Returns:
-        None for too many moments, and where what was chosen at the registration may count already.
-    """
-    events, tick_us = history.events, history.times.tick_us
-    judged = events[(events["due"] != LATER) & (events["due"] > since)]
-    ticks = np.unique(judged["tick"].to_numpy(np.int64))
-    counts = -(-(ticks + round(lasting_s * 1e6)) // tick_us) * tick_us
-    passed = np.flatnonzero(counts <= history.last_tick)
-    needed = ticks[passed.max() :].tolist() if len(passed) else []
-    if not needed or len(needed) > _MOST:
-        return None
-    return [history.before(0, tick + 1) for tick in needed[:-1]]
-
-
-def chosen_of(outer: Outer, rows: Rows) -> list[tuple[Any, ...]]:
-    """The names of the rows that satisfy the condition."""
-    chosen = answer_above(Outer(where=outer.where), list(rows.values())).chosen
-    names = list(rows)
-    return [names[place] for place in chosen]

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from st_common.checks.archived import History
-from st_common.checks.history import Registered
+from st_common.checks.history import Registered, Times
 from st_common.errors import StorageError
 from st_common.ops.records import read_record, write_record
 
@@ -97,12 +96,13 @@ class Notebook:
         self,
         end: int,
         since: int,
-        history: History,
+        times: Times,
+        frame: pd.DataFrame,
         changes: pd.DataFrame,
         registered: Mapping[str, Registered],
     ) -> None:
         """Keeps what was found before if it was of the very same rows and queries; else nothing."""
-        key = _key_of(end, since, history, changes, registered)
+        key = _key_of(end, since, times, frame, changes, registered)
         self.begun = key != self._key
         self.before = len(self.done)
         if self.begun:
@@ -139,14 +139,15 @@ class Notebook:
 def _key_of(
     end: int,
     since: int,
-    history: History,
+    times: Times,
+    frame: pd.DataFrame,
     changes: pd.DataFrame,
     registered: Mapping[str, Registered],
 ) -> str:
     """A checksum of everything that answers are compared with."""
-    digest = hashlib.blake2b(f"{end} {since} {history.times}".encode(), digest_size=16)
-    attributes = [name for name in history.events if str(name).startswith("@")]
-    parts = ((changes, _CHANGES), (history.events, [*_EVENTS, *attributes]))
+    digest = hashlib.blake2b(f"{end} {since} {times}".encode(), digest_size=16)
+    attributes = [name for name in frame if str(name).startswith("@")]
+    parts = ((changes, _CHANGES), (frame, [*_EVENTS, *attributes]))
     for rows, columns in parts:
         hashed = pd.util.hash_pandas_object(rows[columns], index=False)
         digest.update(np.sort(hashed.to_numpy()).tobytes())

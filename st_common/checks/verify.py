@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,41 +18,37 @@ import pandas as pd
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.checks.answers import (
-    Answer,
-    answer_before,
-    expected_answer,
-    judged_events,
-    members_now,
+    Counted,
     rows_in_windows,
-    tick_at,
     value_text,
     wrongly_told,
 )
 from st_common.checks.archived import (
-    History,
     Kept,
-    history_of,
+    archived_history,
+    controls_of,
     in_words,
     kept_of,
     untold,
 )
-from st_common.checks.history import FIX, Registered, alive, controls_of, registered_by
-from st_common.checks.notebook import Notebook, Verified
-from st_common.checks.visits import (
-    Lived,
-    lived,
-    lived_at_ticks,
-    lived_incidents,
-    rounded,
-    told_incidents,
+from st_common.checks.history import (
+    FIX,
+    History,
+    Moment,
+    Registered,
+    registered_by,
 )
-from st_common.checks.windows import speeds_in_doubt
+from st_common.checks.nested import Answer, answer_before, expected_answer
+from st_common.checks.notebook import Notebook, Verified
+from st_common.checks.visits import Lived, lived
+from st_common.checks.visits import Told as ToldEvent
+from st_common.checks.windows import of_ways
 from st_common.engine.archiver import EVERY_S
 from st_common.errors import QueryError, StorageError, TransientError
 from st_common.home import Home
 from st_common.ops.launcher import find
 from st_common.position import position_of
-from st_common.query.fence import Fence
+from st_common.query.frame import Frame
 from st_common.query.incident import Incident
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
@@ -108,17 +105,18 @@ def verified(
         return
     if not wanted:
         return
-    history = history_of(home, stream, controls, end)
+    history, frame = archived_history(home, stream, controls, end)
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
     seen = lateness_of(home, stream)
-    told = _Told(changes, kept_of(home, stream.name, changes), end, since)
+    kept = kept_of(home, stream.name, changes)
+    told = _Told(changes, kept, end, since, history.now())
     if notebook is not None:
-        notebook.open(end, since, history, changes, registered)
+        notebook.open(end, since, history.times, frame, changes, registered)
         done = notebook.done
         yield from [done[one.name] for one in wanted if one.name in done]
         wanted = [one for one in wanted if one.name not in done]
-    for one in _each(wanted, history, told):
+    for one in _each(wanted, history, frame, told):
         found = one
         if one.members is not None:
             found = replace(one, fixes=seen.fixes, late=seen.late)
@@ -145,48 +143,45 @@ def _wanted(
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """What was told before the position `end`, as far as it is kept; and from where on events are looked at."""
+    """What was told before the position `end`, as far as it is kept; and from where on events are looked at.
+
+    `changes` are those of all queries, or of one; answers are held against what is known at the `moment`.
+    """
 
     changes: pd.DataFrame
     kept: Kept | None
     end: int
     since: int
+    moment: Moment
 
 
 def _each(
-    wanted: Sequence[Registered], history: History, told: _Told
+    wanted: Sequence[Registered], history: History, frame: pd.DataFrame, told: _Told
 ) -> Iterator[Verified]:
     """What is found of each query. Places of all changes are looked at together, for that asks all fixes."""
     changes = told.changes[told.changes["query"].isin([one.name for one in wanted])]
     lately = changes[changes["position"] >= told.since]
-    wrong = misplaced(lately, history.events)
+    wrong = misplaced(lately, frame)
     own = dict(iter(changes.groupby("query", sort=False)))
     for query in wanted:
         if query.is_seeded:
             yield _not_verified(query, told.end, _SEEDED)
             continue
-        mine = own.get(query.name, changes[:0])
-        one = _guarded(query, history, mine, told.end, told.kept, told.since)
+        mine = replace(told, changes=own.get(query.name, changes[:0]))
+        one = _guarded(query, history, mine)
         yield replace(one, misplaced=int(wrong.get(query.name, 0)))
 
 
-def _guarded(
-    query: Registered,
-    history: History,
-    mine: pd.DataFrame,
-    end: int,
-    kept: Kept | None,
-    since: int,
-) -> Verified:
+def _guarded(query: Registered, history: History, told: _Told) -> Verified:
     """As `_verified`; what a query raises is said of this query, as engines say it."""
     try:
-        return _verified(query, history, mine, end, kept, since)
+        return _verified(query, history, told)
     except (MemoryError, TransientError, StorageError):
         raise  # no fault of the query
     except Exception as error:  # noqa: BLE001 - what is evaluated are the words of users
         said = (str(error) or type(error).__name__).splitlines()[0]
         why = f"it cannot be evaluated: {said}"
-        return replace(_not_verified(query, end, why), failed=True)
+        return replace(_not_verified(query, told.end, why), failed=True)
 
 
 def _not_verified(query: Registered, end: int, why: str) -> Verified:
@@ -230,63 +225,46 @@ _SEEDED = "it began with what came before it (REGISTER .. FROM), which brute for
 _IN_DOUBT = "its values depend on how exactly metres are measured"
 
 
-def _verified(
-    query: Registered,
-    history: History,
-    changes: pd.DataFrame,
-    end: int,
-    kept: Kept | None,
-    since: int,
-) -> Verified:
-    mine = changes.sort_values(["position", "seq"])
+def _verified(query: Registered, history: History, told: _Told) -> Verified:
+    told = replace(told, changes=told.changes.sort_values(["position", "seq"]))
     plan = query.plan
-    if plan.fence is not None:
-        return _verified_fence(query, plan.fence, history, mine, end, kept, since)
-    if plan.incident is not None:
-        return _verified_incidents(
-            query, plan.incident, history, mine, end, kept, since
-        )
-    last = _told_last(mine)
-    held = last[last["sign"] > 0]
-    frame, aggregate = query.plan.frame, _told_by_value(query.plan)
+    if plan.tells_events:
+        return _verified_events(query, history, told)
+    last = _told_last(told.changes)
+    frame, aggregate = plan.frame, _told_by_value(plan)
     if (
-        query.plan.outer is None
+        plan.outer is None
         and frame is not None
         and aggregate is not None
         and aggregate.function == "avgspd"
-        and not history.of.space.is_flat
+        and not history.times.space.is_flat
     ):
-        speeds = speeds_in_doubt(frame, rows_in_windows(query, frame, history))
-        return _verified_speeds(query, speeds, last, end, kept)
-    folded = _members(held, aggregate)
-    what = "member" if aggregate is None else "group"
-    return _verified_members(query, history, mine, last, folded, end, kept, what=what)
+        found = rows_in_windows(query, frame, history, told.moment)
+        speeds = _speeds_in_doubt(frame, found, history)
+        return _verified_speeds(query, speeds, last, told)
+    return _verified_members(query, history, last, told)
 
 
-def _verified_members(  # noqa: PLR0917 - what is told, what should be, and how far it is known
-    query: Registered,
-    history: History,
-    mine: pd.DataFrame,
-    last: pd.DataFrame,
-    folded: Answer,
-    end: int,
-    kept: Kept | None,
-    *,
-    what: str,
+def _verified_members(
+    query: Registered, history: History, last: pd.DataFrame, told: _Told
 ) -> Verified:
-    """The answer that changes fold to beside the one that brute force finds; `what` it has: members or groups."""
-    sure, maybe = expected_answer(query, history)
+    """The answer that changes fold to beside the one that brute force finds: members, or groups with their values."""
+    aggregate, other = _told_by_value(query.plan), 0
+    folded = _members(last[last["sign"] > 0], aggregate)
+    sure, maybe = expected_answer(query, history, told.moment)
     extra = 0 if maybe is None else len(folded - maybe)
-    other = _other_times(query, history, mine) if query.plan.valid_until else 0
-    gone = _untold(query, history, sure - folded, last, kept)
+    if query.plan.valid_until:
+        other = _other_times(query, history, told.moment, told.changes)
+    gone = _untold(query, history, sure - folded, last, told.kept)
+    unchecked = in_words(gone, "member" if aggregate is None else "group")
     return Verified(
         query=query.name,
-        position=end,
+        position=told.end,
         members=len(folded if maybe is None else maybe),
         missing=len(sure - folded) - gone + other,
         extra=extra + other,
         checked=maybe is not None,
-        unchecked=in_words(gone, what) if maybe is not None else _IN_DOUBT,
+        unchecked=unchecked if maybe is not None else _IN_DOUBT,
     )
 
 
@@ -333,93 +311,90 @@ def _untold(
     )
 
 
-def _other_times(query: Registered, history: History, mine: pd.DataFrame) -> int:
+def _other_times(
+    query: Registered, history: History, moment: Moment, mine: pd.DataFrame
+) -> int:
     """How many members were told last that they stay until another time than they do."""
     told = mine[mine["sign"] >= 0].assign(partner=mine["partner"].fillna(""))
     told_us = told["event_ts"].dt.as_unit("us").astype(np.int64)
     told = told.assign(told_us=told_us).groupby(["object", "partner"]).tail(1)
-    told = told[["object", "partner", "value", "told_us"]]
-    now, here = members_now(query, history), alive(judged_events(query, history))
-    return wrongly_told(
-        query.plan,
-        now,
-        told,
-        here,
-        history.of.metric,
-        since=query.position,
-        first_tick=tick_at(query, history),
-    )
+    names = zip(told["object"], told["partner"], strict=True)
+    said = zip(told["value"].astype(float).tolist(), told["told_us"], strict=True)
+    last = {name: (at_s, int(us)) for name, (at_s, us) in zip(names, said, strict=True)}
+    return wrongly_told(query, history, moment, last)
 
 
-def _verified_fence(  # noqa: PLR0917 - as `_verified`
-    query: Registered,
-    fence: Fence,
-    history: History,
-    mine: pd.DataFrame,
-    end: int,
-    kept: Kept | None,
-    since: int,
-) -> Verified:
-    """All events of a fence, each at its row of the log, and so its answer, but for visits that are in doubt."""
-    live = lived_at_ticks if query.plan.by_ticks else lived
-    life = live(query, fence, history)
-    start = max(since, max(query.kept, default=query.position))
+def _verified_events(query: Registered, history: History, told: _Told) -> Verified:
+    """All events of a fence or of incidents, each at its row of the log, but for what is in doubt."""
+    life, incident, kept = lived(query, history), query.plan.incident, told.kept
+    start = told.since
+    if incident is None:
+        begins = [era.position for era in query.eras if era.is_kept]
+        start = max(start, max(begins, default=query.position))
+    mine = told.changes
     own = mine[(mine["query_version"] == query.version) & (mine["position"] >= start)]
-    columns = (own[name].tolist() for name in _TOLD)
-    event_us = own["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
-    events_told = Counter(
-        (*row[:5], at_us, rounded(row[5]))
-        for row, at_us in zip(zip(*columns, strict=True), event_us, strict=True)
-    )
-    told = [row for row in life.told if row[0] >= start]
-    there = [row for row in told if kept is None or kept.has(row[0], row[5])]
-    expected = Counter(there)
-    missing, extra = (
-        sum(count for row, count in rows.items() if not life.is_doubtful(row))
-        for rows in (expected - events_told, events_told - expected)
-    )
-    gone = in_words(len(told) - len(there), "event")
-    unchecked = (_visits_in_doubt(life), gone)
-    return Verified(
-        query=query.name,
-        position=end,
-        members=len(life.inside) if fence.has_answer else 0,
-        missing=missing,
-        extra=extra,
-        unchecked="; ".join(filter(None, unchecked)),
-    )
-
-
-def _verified_incidents(  # noqa: PLR0917 - as `_verified`
-    query: Registered,
-    incident: Incident,
-    history: History,
-    mine: pd.DataFrame,
-    end: int,
-    kept: Kept | None,
-    since: int,
-) -> Verified:
-    """All that was told of incidents, each at its row of the log, and so the open ones, but for what is in doubt."""
-    life = lived_incidents(query, incident, history)
-    own = mine[(mine["query_version"] == query.version) & (mine["position"] >= since)]
-    told = told_incidents(own, incident)
-    should = [row for row in life.told if row[0] >= since]
+    said = _told_events(own, incident)
+    should = [
+        _event_of(one, incident)
+        for one in life.told
+        if one.row >= start and query.eras[one.era].version == query.version
+    ]
     there = [row for row in should if kept is None or kept.has(row[0], row[5])]
     expected = Counter(there)
     missing, extra = (
-        sum(count for row, count in rows.items() if not life.is_doubtful(row))
-        for rows in (expected - told, told - expected)
+        sum(count for row, count in rows.items() if not life.is_doubtful(*row[:3]))
+        for rows in (expected - said, said - expected)
     )
     gone = in_words(len(should) - len(there), "event")
     unchecked = (_visits_in_doubt(life), gone)
     return Verified(
         query=query.name,
-        position=end,
+        position=told.end,
         members=len(life.inside),
         missing=missing,
         extra=extra,
         unchecked="; ".join(filter(None, unchecked)),
     )
+
+
+Event = tuple[Any, ...]
+"""Position, object, target, sign, cause, event time in microseconds, value, and of incidents the worst value."""
+
+
+def _event_of(told: ToldEvent, incident: Incident | None) -> Event:
+    """What must be told, to be compared with what was."""
+    value = rounded(told.value)
+    own = *told[:6], value
+    return own if incident is None else (*own, _digits(told.worst))
+
+
+def _told_events(mine: pd.DataFrame, incident: Incident | None) -> Counter[Event]:
+    """Rows of `changes` in the same form."""
+    columns = (mine[name].tolist() for name in _TOLD)
+    event_us = mine["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
+    values = map(rounded, mine["value"].tolist())
+    rows = zip(*columns, event_us, values, strict=True)
+    if incident is None:
+        return Counter(rows)
+    worst = (_worst_said(fields, incident) for fields in mine["fields"].tolist())
+    return Counter((*row, one) for row, one in zip(rows, worst, strict=True))
+
+
+def _worst_said(fields: str, incident: Incident) -> float | None:
+    """The worst value that was told."""
+    if incident.worst is None:
+        return None
+    return _digits(json.loads(fields)[incident.worst.name])
+
+
+def _digits(value: float | None) -> float | None:
+    """To 9 digits: `speed_mps` is measured in two ways."""
+    return None if value is None else float(f"{value:.9g}")
+
+
+def rounded(value: float | None) -> float | None:
+    """Seconds to the microsecond; NaN is none."""
+    return None if value is None or np.isnan(value) else round(value, 6)
 
 
 def _visits_in_doubt(life: Lived) -> str:
@@ -431,31 +406,36 @@ def _visits_in_doubt(life: Lived) -> str:
     return what if count else ""
 
 
-_TOLD = ("position", "object", "partner", "sign", "cause", "value")
+_TOLD = ("position", "object", "partner", "sign", "cause")
+
+
+def _speeds_in_doubt(frame: Frame, found: Counted, history: History) -> pd.DataFrame:
+    """By object its average `speed`, NaN for none, and whether it is `sure`: none of its fixes is in doubt."""
+    assert found.framed is not None  # noqa: S101 - for the type: these are rows of windows
+    values = pd.Series(of_ways(frame, found.framed)["avgspd"], dtype=float)
+    sure = pd.Series(found.sure).groupby(history.fixes.ids[found.rows]).all()
+    sure = sure.reindex(values.index).astype(bool)
+    return pd.DataFrame({"speed": values, "sure": sure})
 
 
 def _verified_speeds(
-    query: Registered,
-    expected: pd.DataFrame,
-    last: pd.DataFrame,
-    end: int,
-    kept: Kept | None,
+    query: Registered, expected: pd.DataFrame, last: pd.DataFrame, told: _Told
 ) -> Verified:
     """Average speeds on degrees: equal up to how exactly metres are measured, where no fix is in doubt."""
     held = last[last["sign"] > 0]
     count = len(expected)
-    if kept is not None:
+    if told.kept is not None:
         expected = expected[expected.index.isin(last["object"])]
-    told = held.set_index("object")["value"].reindex(expected.index)
+    values = held.set_index("object")["value"].reindex(expected.index)
     same = np.isclose(
-        told, expected["speed"], rtol=2 * SCALED, atol=1e-9, equal_nan=True
+        values, expected["speed"], rtol=2 * SCALED, atol=1e-9, equal_nan=True
     )
     present = expected.index.isin(held["object"])
     wrong = expected["sure"] & ~(same & present)
     strangers = int((~held["object"].isin(expected.index)).sum())
     return Verified(
         query=query.name,
-        position=end,
+        position=told.end,
         members=len(held),
         missing=int(wrong.sum()),
         extra=strangers + int((wrong & present).sum()),

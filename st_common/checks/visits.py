@@ -1,67 +1,110 @@
 """What fences and incidents must have told, and who is in now: the reference's machines, fed with the past.
 
-    positions -> in? near? holds?  -> machines, object by object -> told, each at its row of the log
+    fixes -> in? near? holds?  -> machines, object by object -> told, each at its row of the log
 
-Between two versions of its layer, or regions of its area, fixes are seen all at once; then the machines take them.
+In each era of a query (its layer, its area stay the same) fixes are seen all at once; then the machines take them.
 Where a distance on degrees is in doubt, so are the visits of that object there.
 
 Around a region that goes with an object a machine takes a row at each tick at which something happened to its object or
 to a focal one. All rows are found as columns, some objects at a time; machines take those that came near once.
 """
 
-import json
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
-from st_common.checks.archived import History
-from st_common.checks.expressions import FeaturesOf, features_of, fixes_of
-from st_common.checks.history import FIX, GONE, LATER, NEVER, Registered
+from st_common.checks.answers import features_in
+from st_common.checks.history import (
+    FIX,
+    GONE,
+    LATER,
+    NEVER,
+    Era,
+    Events,
+    History,
+    Registered,
+)
 from st_common.query.fence import Event, Fence
 from st_common.query.incident import Incident
-from st_common.query.plan import LayerJoin, Plan
-from st_common.reference.columns import Features, Fixes
+from st_common.query.plan import Plan
 from st_common.reference.fence import Machine, Seen, Side, seen
 from st_common.reference.incident import Stretch
 from st_common.reference.incident import Told as StretchTold
 from st_common.reference.members import joined, qualified
-from st_common.reference.metric import certain
+from st_common.reference.metric import Bools, Floats, Ints, Objects, certain
 from st_common.reference.moving_fence import Met, satisfying, seen_around, sides
 
 Target = str | None
-Told = tuple[Any, ...]
-"""Position, object, target, sign, cause, event time in microseconds, value; of incidents the worst value, too."""
 _END = 1 << 62  # after all rows, and all times
-_EPOCH = 0  # the time before the stream had any
+_MOST_ROWS = 1 << 20  # that are found together
+_CAUSES = np.array([None, "gone", "expired"], object)  # by kind of event
+_SIGNS = {"started": 1, "ongoing": 0}
+
+
+class Told(NamedTuple):
+    """One event of a visit or an incident.
+
+    Attributes:
+        row: the row of the log at which it is told.
+        object: whose it is.
+        target: the feature, or None for the region.
+        sign: what it does to the answer.
+        cause: why.
+        event_us: its time.
+        value: how many seconds the visit or the incident has lasted; None where nobody asks.
+        known: the last event of the object that had been taken then, by its row; -1: what was known at the row.
+        era: the number of the era of the query.
+        started_us: when the incident began.
+        worst: its worst value so far.
+    """
+
+    row: int
+    object: str
+    target: Target
+    sign: int
+    cause: str
+    event_us: int
+    value: float | None
+    known: int
+    era: int
+    started_us: int = 0
+    worst: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moment:
-    """A row of the log, and the event time of what takes effect there."""
+    """A row of the log, and the event time of what takes effect there; `known` is the event that does, by its row."""
 
     row: int
     event_us: int
+    known: int = -1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Period:
-    """Rows of the log over which plan and features stay the same: what was there at its beginning, and what came then.
+    """An era of a query: the last fixes of those that lived at its beginning, and what came then, by rows of events."""
 
-    `cause` is what began it: that the query was registered, or that its layer or its area changed. Where visits are
-    kept it took the place of another fence.
-    """
+    number: int
+    era: Era
+    before: Ints
+    came: Ints
+    end: int
 
-    start: int
-    plan: Plan
-    cause: str
-    is_kept: bool
-    before: pd.DataFrame
-    events: pd.DataFrame
-    features: FeaturesOf
+    @property
+    def plan(self) -> Plan:
+        """The plan in this era."""
+        return self.era.plan
+
+    @property
+    def start(self) -> int:
+        """The row of the log at which it begins."""
+        return self.era.position
+
+    def fixes(self, events: Events) -> Ints:
+        """All fixes that are seen in it: first those from before, then those that came."""
+        return np.append(self.before, self.came[events.kind[self.came] == FIX])
 
 
 @dataclass(slots=True)
@@ -75,136 +118,159 @@ class Visits:
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """What a fence must have told, who is in it now, and from which row of the log to which visits are in doubt."""
+    """What must have been told, who is in (or which incidents are open), and from where to where that is in doubt."""
 
     told: list[Told]
     inside: set[tuple[str, Target]]
     doubtful: dict[tuple[str, Target], list[tuple[int, int]]]
 
-    def is_doubtful(self, told: Told) -> bool:
-        """Whether what was told is of visits that are in doubt."""
-        row, name, target = told[:3]
+    def is_doubtful(self, row: int, name: str, target: Target) -> bool:
+        """Whether what is told at a row of the log is of visits that are in doubt."""
         spans = self.doubtful.get((name, target), [])
         return any(start <= row <= end for start, end in spans)
 
 
-def lived(query: Registered, fence: Fence, history: History) -> Lived:
-    """Everything that a fence must have told since it was registered, and who is in it in the end."""
-    life = Life(fence, history)
+def lived(query: Registered, history: History) -> Lived:
+    """Everything that a fence or incidents must have told since the query was registered, and who is in in the end."""
+    if query.plan.incident is not None:
+        return _lived_incidents(query, history)
+    life = _MovingLife(query, history) if query.plan.by_ticks else _Life(query, history)
     for period in periods_of(query, history):
-        came = period.events[period.events["kind"] == FIX]
-        frame = pd.concat([period.before, came])
-        before = frame["before_x"].to_numpy(float), frame["before_y"].to_numpy(float)
-        sight = seen(period.plan, fixes_of(frame, history.of), before, period.features)
-        life.begin(period, sight)
-        life.take(period, sight, has_region=query.plan.join is None)
+        life.live(period)
     return life.ended()
 
 
 def periods_of(query: Registered, history: History) -> Iterator[Period]:
-    """The rows of the log over which the plan of a fence and its features stay the same, from its registration on."""
-    events = history.events.reset_index(drop=True)
-    effect = events["effect"].to_numpy()
-    versions = query.layers or ((query.position, 0),)
-    ends = [*(at for at, _ in versions[1:]), LATER]
-    spans = zip(versions, ends, strict=True)
-    for era, ((start, version), end) in enumerate(spans):
-        last = events[effect < start].groupby("object", sort=False).tail(1)
+    """The eras of a query with what happened in them."""
+    events = history.events
+    for number, (era, end) in enumerate(query.spans()):
+        before = np.flatnonzero(events.effect < era.position)
+        came = (events.effect > era.position) & (events.effect < end)
         yield Period(
-            start=start,
-            plan=query.plan_in(era),
-            cause=query.cause_of(era),
-            is_kept=start in query.kept,
-            before=last[last["kind"] == FIX],
-            events=events[(effect > start) & (effect < end)],
-            features=_features(query.plan.join, history, version),
+            number=number,
+            era=era,
+            before=events.alive(before),
+            came=np.flatnonzero(came),
+            end=end,
         )
 
 
-def _features(join: LayerJoin | None, history: History, version: int) -> FeaturesOf:
-    """The features of a version of the layer; of whom nobody asks without a join."""
-
-    def features() -> Features:
-        assert join is not None  # noqa: S101 - for the type: else none asks
-        return features_of(history.home, join, version)
-
-    return features
+def _fence_of(plan: Plan) -> Fence:
+    assert plan.fence is not None  # noqa: S101 - for the type: only such plans are asked
+    return plan.fence
 
 
-class Life:
-    """The visits of all objects, and what was told of them; DWELL for the first tick, where there are ticks."""
+class _Life:
+    """The visits of all objects, and what was told of them."""
 
-    def __init__(self, fence: Fence, history: History, *, tick_us: int = 1) -> None:
-        self._fence, self._clock, self._tick_us = fence, history.clock, tick_us
+    _tick_us = 1
+
+    def __init__(self, query: Registered, history: History) -> None:
+        self._query, self._history = query, history
+        self._events, self._clock = history.events, history.clock
+        self._fence, self._era = _fence_of(query.eras[0].plan), 0
         self._rows = np.append(history.clock.position, LATER)
         self._visits: dict[str, dict[Target, Visits]] = {}
+        self._known: dict[str, int] = {}
         self._lived = Lived([], set(), {})
 
-    def begin(self, period: Period, sight: Seen) -> None:
+    def live(self, period: Period) -> None:
+        """The next era of the query."""
+        rows = period.fixes(self._events)
+        history, fixes = self._history, self._history.fixes
+        before = self._events.before[rows]
+        x, y = (
+            np.where(before >= 0, column[before], np.nan)
+            for column in (fixes.x, fixes.y)
+        )
+        features = features_in(period.era, history)
+        sight = seen(period.plan, fixes.take(rows), (x, y), features)
+        self._begin(period, sight)
+        self._take(period, sight)
+
+    def _begin(self, period: Period, sight: Seen) -> None:
         """At a registration, or another version of the layer: whose last fix is IN is in, who is OUT is not.
 
         A fence in the place of another goes on with the visits of that one, and tells who is in.
         """
-        now = max(int(self._clock.just_before(np.array([period.start]))[0]), _EPOCH)
+        now = self._clock.time_at(period.start)
         here = Moment(row=period.start, event_us=now)
-        self._fence = period.plan.fence or self._fence
-        if period.is_kept:
-            self._take_over(here)
+        if period.era.is_kept:
+            self._take_over(period, here)
         else:
+            self._fence, self._era = _fence_of(period.plan), period.number
             self._judge_anew(period, sight, here)
 
-    def _take_over(self, here: Moment) -> None:
-        event: Event = "enter" if self._fence.has_answer else "inside"
+    def _take_over(self, period: Period, here: Moment) -> None:
+        """Whoever is in leaves the query that is replaced, and is in the new one at once."""
+        going_on = []
         for name, own in self._visits.items():
             for target, visits in own.items():
                 self._dwell(name, target, visits, here)
                 if visits.machine.since_us is not None:
-                    self._tell(name, target, event, "registered", here)
+                    going_on.append((name, target))
+                    if self._fence.has_answer:
+                        lasted_s = visits.machine.lasted_s(here.event_us)
+                        self._tell(name, target, "exit", "replaced", here, lasted_s)
+        self._fence, self._era = _fence_of(period.plan), period.number
+        event: Event = "enter" if self._fence.has_answer else "inside"
+        for name, target in going_on:
+            self._tell(name, target, event, "registered", here)
 
     def _judge_anew(self, period: Period, sight: Seen, here: Moment) -> None:
-        for row, name in enumerate(period.before["object"].tolist()):
+        names = self._history.fixes.ids[period.before].tolist()
+        for row, name in enumerate(names):
             own = self._visits.setdefault(name, {})
             for target in {*own, *sight.inside.get(row, {})}:
                 is_sure = sight.is_sure(row, target)
                 visits = self._visits_of(name, target, here, is_sure=is_sure)
-                side, is_in = (
-                    sight.side(row, target),
-                    visits.machine.since_us is not None,
-                )
+                side = sight.side(row, target)
+                is_in = visits.machine.since_us is not None
                 if is_in and side == "out":
-                    self._end(name, target, visits, period.cause, here)
+                    self._end(name, target, visits, period.era.cause, here)
                 elif not is_in and side == "in":
                     visits.machine.begin(here.event_us)
                     visits.since_row = period.start
                     event: Event = "enter" if self._fence.has_answer else "inside"
-                    self._tell(name, target, event, period.cause, here)
+                    self._tell(name, target, event, period.era.cause, here)
 
-    def take(self, period: Period, sight: Seen, *, has_region: bool) -> None:
+    def _take(self, period: Period, sight: Seen) -> None:
         """All that came then, object by object."""
-        names = ("object", "kind", "effect", "event", "elapsed_s")
-        columns = (period.events[name].tolist() for name in names)
+        events, came = self._events, period.came
+        gap_us = events.ts[came] - events.ts[events.before[came]]
+        columns = (
+            self._history.fixes.ids[came],
+            events.kind[came],
+            events.effect[came],
+            events.event[came],
+            gap_us,
+            came,
+        )
         row = len(period.before) - 1
+        has_region = period.plan.join is None
         tells_outside = "outside" in self._fence.events
-        for name, kind, effect, event, elapsed_s in zip(*columns, strict=True):
+        lists = (column.tolist() for column in columns)
+        for name, kind, effect, event, passed_us, at in zip(*lists, strict=True):
             if kind == FIX and not tells_outside:
                 # Most fixes are far from a fence, of objects that are out: they change nothing.
                 has_to_do = sight.has_to_do(row + 1)
                 if not has_to_do and not self._is_under_way(name):
                     row += 1
                     continue
-            here = Moment(row=effect, event_us=event)
+            here = Moment(row=effect, event_us=event, known=at)
             if kind != FIX:
                 self._end_object(name, "gone" if kind == GONE else "expired", here)
                 continue
             row += 1
             known = {*self._visits.setdefault(name, {}), *sight.targets(row)}
             for target in {*known, None} if has_region else known:
-                gap_us = None
-                if target in sight.passed.get(row, {}):
-                    gap_us = round(elapsed_s * 1e6)
+                is_passed = target in sight.passed.get(row, {})
                 is_sure = sight.is_sure(row, target)
                 visits = self._visits_of(name, target, here, is_sure=is_sure)
-                self._judge(name, target, visits, sight.side(row, target), gap_us, here)
+                side = sight.side(row, target)
+                gap = passed_us if is_passed else None
+                self._judge(name, target, visits, side, gap, here)
+            self._known[name] = at
 
     def _is_under_way(self, name: str) -> bool:
         """Whether an object is in somewhere, or has fixes in a row that count for it."""
@@ -268,7 +334,11 @@ class Life:
             return
         at_us = -(-at_us // self._tick_us) * self._tick_us
         past = int(self._rows[np.searchsorted(self._clock.after, at_us, side="right")])
-        told = Moment(row=max(past, visits.since_row), event_us=at_us)
+        told = Moment(
+            row=max(past, visits.since_row),
+            event_us=at_us,
+            known=self._known.get(name, -1),
+        )
         if (told.row, told.event_us) < (here.row, here.event_us):
             visits.machine.has_dwelled = True
             lasted_s = (at_us - since_us) / 1e6
@@ -286,8 +356,19 @@ class Life:
         if event not in self._fence.events:
             return
         sign = {"enter": 1, "exit": -1}.get(event, 0) if self._fence.has_answer else 0
-        row = (here.row, name, target, sign, cause, here.event_us, rounded(value))
-        self._lived.told.append(row)
+        self._lived.told.append(
+            Told(
+                here.row,
+                name,
+                target,
+                sign,
+                cause,
+                here.event_us,
+                value,
+                here.known,
+                self._era,
+            )
+        )
 
     def _doubt(self, name: str, target: Target, visits: Visits, row: int) -> None:
         if visits.doubted_row is not None:
@@ -295,37 +376,22 @@ class Life:
             spans.append((visits.doubted_row, row))
 
     def ended(self) -> Lived:
-        """All of it, up to where the log was read."""
+        """All of it, up to where the log was read, or where the query ended: then all visits do."""
+        row, is_over = self._query.end, self._query.end != LATER
         end = Moment(row=_END, event_us=_END)
+        if is_over:
+            end = Moment(row=row, event_us=self._clock.time_at(row))
         for name, own in self._visits.items():
             for target, visits in own.items():
                 self._dwell(name, target, visits, end)
                 self._doubt(name, target, visits, _END)
-                if visits.machine.since_us is not None:
+                if visits.machine.since_us is None:
+                    continue
+                if is_over:
+                    self._end(name, target, visits, self._query.end_cause, end)
+                elif self._fence.has_answer:
                     self._lived.inside.add((name, target))
         return self._lived
-
-
-def rounded(value: float | None) -> float | None:
-    """Seconds to the microsecond; NaN is none."""
-    return None if value is None or np.isnan(value) else round(value, 6)
-
-
-_MOST_ROWS = 1 << 20  # that are found together
-_CAUSES = np.array([None, "gone", "expired"], object)  # by kind of event
-
-
-def lived_at_ticks(query: Registered, fence: Fence, history: History) -> Lived:
-    """Everything that a fence must have told since it was registered, and who is in it in the end."""
-    life = _MovingLife(fence, history, tick_us=history.times.tick_us)
-    ticked = _ticked(history)
-    periods = list(periods_of(query, history))
-    ends = [*(period.start for period in periods[1:]), LATER]
-    for period, end in zip(periods, ends, strict=True):
-        life.begin_at(period, history)
-        for rows in _rows(period.plan, ticked, period.start, end, history):
-            life.take_ticks(rows)
-    return life.ended()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -335,14 +401,14 @@ class _Ticked:
     `due` and `tick` say when each tick was judged, and its event time; `name` and `code` number objects.
     """
 
-    events: pd.DataFrame
-    number: np.ndarray
-    due: np.ndarray
-    tick: np.ndarray
-    name: np.ndarray
-    code: np.ndarray
+    rows: Ints
+    number: Ints
+    due: Ints
+    tick: Ints
+    name: Objects
+    code: Ints
 
-    def at(self, code: np.ndarray, number: np.ndarray) -> np.ndarray:
+    def at(self, code: Ints, number: Ints) -> Ints:
         """The last event of objects at ticks, by place; -1 where none was yet."""
         width = len(self.due) + 1
         have = self.code * width + self.number
@@ -352,18 +418,19 @@ class _Ticked:
 
 
 def _ticked(history: History) -> _Ticked:
-    events = history.events[history.events["due"] != LATER].reset_index(drop=True)
-    name, code = np.unique(events["object"].to_numpy(object), return_inverse=True)
-    order = np.argsort(code, kind="stable")
-    events, code = events.iloc[order].reset_index(drop=True), code[order]
-    when = events[["due", "tick"]].to_numpy(np.int64)
+    events = history.events
+    rows = np.flatnonzero(events.due != LATER)
+    # Events of an object lie together: their objects are numbered in that order.
+    is_another = np.append(True, np.diff(events.code[rows]) != 0)[: len(rows)]
+    code = np.cumsum(is_another) - 1
+    when = np.stack([events.due[rows], events.tick[rows]], axis=1)
     ticks, number = np.unique(when, axis=0, return_inverse=True)
     return _Ticked(
-        events=events,
+        rows=rows,
         number=number.reshape(-1),
         due=ticks[:, 0],
         tick=ticks[:, 1],
-        name=name,
+        name=history.fixes.ids[rows[is_another]],
         code=code,
     )
 
@@ -372,7 +439,8 @@ def _ticked(history: History) -> _Ticked:
 class _Rows:
     """What machines take, in their order: of which object, when, where it is, and whether that is beyond doubt.
 
-    `ended` is why the object or a focal one does not live, None where all do; then the side says nothing.
+    `known` is the last event of the object. `ended` is why the object or a focal one does not live, None where all do;
+    then the side says nothing.
     """
 
     name: Sequence[str]
@@ -381,116 +449,31 @@ class _Rows:
     side: Sequence[Side]
     sure: Sequence[bool]
     ended: Sequence[str | None]
+    known: Sequence[int]
 
 
-def _rows(
-    plan: Plan, ticked: _Ticked, start: int, end: int, history: History
-) -> Iterator[_Rows]:
-    """What machines take at the ticks that are judged between two rows of the log, some objects at a time."""
-    numbers = np.flatnonzero((ticked.due > start) & (ticked.due < end))
-    code_of = {name: code for code, name in enumerate(ticked.name.tolist())}
-    if not code_of.keys() >= {*plan.focals} or not len(numbers):
-        return
-    focals = [code_of[name] for name in plan.focals]
-    holds = satisfying(plan, fixes_of(ticked.events, history.of))
-    of_focal = np.intersect1d(ticked.number[np.isin(ticked.code, focals)], numbers)
-    others = np.setdiff1d(np.arange(len(ticked.name)), focals)
-    parts = max(1, len(others) * (len(of_focal) + 1) // _MOST_ROWS)
-    for codes in np.array_split(others, parts):
-        code, number = _touched(ticked, codes, numbers, of_focal)
-        yield _judged_rows(plan, ticked, code, number, holds, focals, history)
-
-
-def _touched(
-    ticked: _Ticked, codes: np.ndarray, numbers: np.ndarray, of_focal: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Objects and ticks at which something happened to them, or to a focal object; sorted, each pair once."""
-    own = np.isin(ticked.code, codes) & np.isin(ticked.number, numbers)
-    pairs = np.concatenate(
-        [
-            np.stack([ticked.code[own], ticked.number[own]], axis=1),
-            np.stack(
-                [np.repeat(codes, len(of_focal)), np.tile(of_focal, len(codes))], axis=1
-            ),
-        ]
-    )
-    code, number = np.unique(pairs, axis=0).T
-    return code, number
-
-
-def _judged_rows(  # noqa: PLR0917 - what one search for pairs gives, taken apart once
-    plan: Plan,
-    ticked: _Ticked,
-    code: np.ndarray,
-    number: np.ndarray,
-    holds: np.ndarray,
-    focals: Sequence[int],
-    history: History,
-) -> _Rows:
-    """Where objects are at ticks; `holds` says which events satisfy the condition."""
-    own = ticked.at(code, number)
-    others = np.array(
-        [ticked.at(np.full(len(code), focal), number) for focal in focals]
-    )
-    known = (own >= 0) & (others >= 0).all(axis=0)
-    code, number, own, others = code[known], number[known], own[known], others[:, known]
-    kind = ticked.events["kind"].to_numpy()
-    ended = kind[own]
-    for other in others:
-        ended = np.where(ended != FIX, ended, kind[other])
-    side, sure = np.full(len(code), "out", object), np.ones(len(code), bool)
-    live = np.flatnonzero(ended == FIX)
-    side[live], sure[live] = _seen_from(
-        plan, ticked, own[live], others[:, live], holds, history
-    )
-    order = np.lexsort((number, code))
-    columns = {
-        "name": ticked.name[code],
-        "row": ticked.due[number],
-        "event_us": ticked.tick[number],
-        "side": side,
-        "sure": sure,
-        "ended": _CAUSES[ended],
-    }
-    return _Rows(**{name: one[order].tolist() for name, one in columns.items()})
-
-
-def _seen_from(
-    plan: Plan,
-    ticked: _Ticked,
-    own: np.ndarray,
-    others: np.ndarray,
-    holds: np.ndarray,
-    history: History,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Where fixes (by place) are as seen from others, a row for each focal object; and whether that is beyond doubt."""
-    x, y = (ticked.events[name].to_numpy(float) for name in ("x", "y"))
-    fixes = fixes_of(ticked.events, history.of).take(own)
-    at = zip(plan.focals, others, strict=True)
-    met = Met(fixes=fixes, places={name: (x[row], y[row]) for name, row in at})
-    seen = sides(plan, met)
-    inside, near = (one & certain(holds[own]) for one in seen)
-    side = np.select([inside.maybe, near.maybe], ["in", "near"], "out").astype(object)
-    sure = (inside.sure == inside.maybe) & (near.sure == near.maybe)
-    return side, sure
-
-
-class _MovingLife(Life):
-    """The visits of all objects at ticks."""
+class _MovingLife(_Life):
+    """The visits of all objects at ticks, at a region that goes with an object."""
 
     _first_tick_us = NEVER
 
-    def begin_at(self, period: Period, history: History) -> None:
-        """At a registration, or of another region: whose last fix is IN is in, who is OUT or lives no more is not."""
-        before = int(history.clock.just_before(np.array([period.start]))[0])
-        here = Moment(row=period.start, event_us=max(before, 0))
-        if period.cause == "registered" or period.is_kept:
+    def __init__(self, query: Registered, history: History) -> None:
+        super().__init__(query, history)
+        self._tick_us = history.times.tick_us
+        self._ticked = _ticked(history)
+
+    def live(self, period: Period) -> None:
+        """The next era: who is in at its beginning, then tick by tick."""
+        before = self._clock.at(period.start)
+        here = Moment(row=period.start, event_us=self._clock.time_at(period.start))
+        if period.era.cause == "registered" or period.era.is_kept:
             self._first_tick_us = -(-before // self._tick_us) * self._tick_us
-        if not period.is_kept:
-            self._end_dead(set(period.before["object"]), period.cause, here)
-        self.begin(
-            period, seen_around(period.plan, fixes_of(period.before, history.of))
-        )
+        fixes = self._history.fixes.take(period.before)
+        if not period.era.is_kept:
+            self._end_dead(set(fixes.ids), period.era.cause, here)
+        self._begin(period, seen_around(period.plan, fixes))
+        for rows in self._rows_in(period):
+            self._take_ticks(rows)
 
     def _end_dead(self, alive: set[str], cause: str, here: Moment) -> None:
         """Ends the visits of objects whose end is known, and not yet judged at a tick."""
@@ -500,18 +483,21 @@ class _MovingLife(Life):
                 if visits.machine.since_us is not None:
                     self._end(name, target, visits, cause, here)
 
-    def take_ticks(self, rows: _Rows) -> None:
+    def _take_ticks(self, rows: _Rows) -> None:
         """What ticks say, object by object; those that never were in have no visit to tell of."""
         columns = (getattr(rows, name) for name in _Rows.__dataclass_fields__)
-        for name, row, event_us, side, is_sure, ended in zip(*columns, strict=True):
+        for name, row, event_us, side, is_sure, ended, known in zip(
+            *columns, strict=True
+        ):
             if name not in self._visits and side != "in":
                 continue
-            here = Moment(row=row, event_us=event_us)
+            here = Moment(row=row, event_us=event_us, known=known)
             if ended is not None:
                 self._end_object(name, ended, here)
                 continue
             visits = self._visits_of(name, None, here, is_sure=is_sure)
             self._judge(name, None, visits, side, None, here)
+            self._known[name] = known
 
     def _tell(
         self,
@@ -526,9 +512,86 @@ class _MovingLife(Life):
         if cause != "inside" or here.event_us > self._first_tick_us:
             super()._tell(name, target, event, cause, here, value)
 
+    def _rows_in(self, period: Period) -> Iterator[_Rows]:
+        """What machines take at the ticks that are judged in an era, some objects at a time."""
+        ticked, plan = self._ticked, period.plan
+        numbers = np.flatnonzero(
+            (ticked.due > period.start) & (ticked.due < period.end)
+        )
+        code_of = {name: code for code, name in enumerate(ticked.name.tolist())}
+        if not code_of.keys() >= {*plan.focals} or not len(numbers):
+            return
+        focals = [code_of[name] for name in plan.focals]
+        holds = satisfying(plan, self._history.fixes.take(ticked.rows))
+        of_focal = np.intersect1d(ticked.number[np.isin(ticked.code, focals)], numbers)
+        others = np.setdiff1d(np.arange(len(ticked.name)), focals)
+        parts = max(1, len(others) * (len(of_focal) + 1) // _MOST_ROWS)
+        for codes in np.array_split(others, parts):
+            code, number = _touched(ticked, codes, numbers, of_focal)
+            yield self._judged(plan, code, number, holds, focals)
 
-_TOLD_OF_INCIDENTS = ("position", "object", "partner", "sign", "cause", "value")
-_SIGNS = {"started": 1, "ongoing": 0}
+    def _judged(
+        self, plan: Plan, code: Ints, number: Ints, holds: Bools, focals: Sequence[int]
+    ) -> _Rows:
+        """Where objects are at ticks; `holds` says which events satisfy the condition."""
+        ticked = self._ticked
+        own = ticked.at(code, number)
+        others = np.array(
+            [ticked.at(np.full(len(code), focal), number) for focal in focals]
+        )
+        known = (own >= 0) & (others >= 0).all(axis=0)
+        code, number, own = code[known], number[known], own[known]
+        others = others[:, known]
+        kind = self._events.kind[ticked.rows]
+        ended = kind[own]
+        for other in others:
+            ended = np.where(ended != FIX, ended, kind[other])
+        side, sure = np.full(len(code), "out", object), np.ones(len(code), bool)
+        live = np.flatnonzero(ended == FIX)
+        side[live], sure[live] = self._seen(plan, own[live], others[:, live], holds)
+        order = np.lexsort((number, code))
+        columns: dict[str, np.ndarray] = {
+            "name": ticked.name[code],
+            "row": ticked.due[number],
+            "event_us": ticked.tick[number],
+            "side": side,
+            "sure": sure,
+            "ended": _CAUSES[ended],
+            "known": ticked.rows[own],
+        }
+        return _Rows(**{name: one[order].tolist() for name, one in columns.items()})
+
+    def _seen(
+        self, plan: Plan, own: Ints, others: np.ndarray, holds: Bools
+    ) -> tuple[Objects, Bools]:
+        """Where fixes (by place) are as seen from others, a row for each focal object; whether that is beyond doubt."""
+        fixes = self._history.fixes.take(self._ticked.rows)
+        places: dict[str, tuple[Floats, Floats]] = {
+            name: (fixes.x[row], fixes.y[row])
+            for name, row in zip(plan.focals, others, strict=True)
+        }
+        met = Met(fixes=fixes.take(own), places=places)
+        inside, near = (one & certain(holds[own]) for one in sides(plan, met))
+        side = np.select([inside.maybe, near.maybe], ["in", "near"], "out")
+        sure = (inside.sure == inside.maybe) & (near.sure == near.maybe)
+        return side.astype(object), sure
+
+
+def _touched(
+    ticked: _Ticked, codes: Ints, numbers: Ints, of_focal: Ints
+) -> tuple[Ints, Ints]:
+    """Objects and ticks at which something happened to them, or to a focal object; sorted, each pair once."""
+    own = np.isin(ticked.code, codes) & np.isin(ticked.number, numbers)
+    pairs = np.concatenate(
+        [
+            np.stack([ticked.code[own], ticked.number[own]], axis=1),
+            np.stack(
+                [np.repeat(codes, len(of_focal)), np.tile(of_focal, len(codes))], axis=1
+            ),
+        ]
+    )
+    code, number = np.unique(pairs, axis=0).T
+    return code, number
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -536,20 +599,8 @@ class _Holding:
     """Of fixes by their rows: the targets that it holds for (and whether beyond doubt), what ends one, values."""
 
     holds: Mapping[int, Mapping[Target, bool]]
-    ends: np.ndarray
-    value: np.ndarray
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _IncidentPeriod:
-    """Rows of the log over which the plan and the layer stay the same: last fixes before it, and what came then."""
-
-    start: int
-    plan: Plan
-    cause: str
-    before: pd.DataFrame
-    events: pd.DataFrame
-    layer_version: int
+    ends: Bools
+    value: Objects
 
 
 @dataclass(slots=True)
@@ -560,125 +611,81 @@ class _Own:
     target: Target
     stretch: Stretch = field(default_factory=Stretch)
     last_row: int = -1
+    known: int = -1
     doubted_row: int | None = None
 
 
-def lived_incidents(query: Registered, incident: Incident, history: History) -> Lived:
-    """Everything that must have been told of incidents since the query was registered, and those that are open."""
-    life = _IncidentLife(incident, history)
-    for number, period in enumerate(_incident_periods(query, history)):
-        came = period.events[period.events["kind"] == FIX]
-        sight = _seen_holds(period, pd.concat([period.before, came]), history)
-        if number:
+def _lived_incidents(query: Registered, history: History) -> Lived:
+    life = _IncidentLife(query, history)
+    for period in periods_of(query, history):
+        sight = _holding(period, history)
+        if period.number:
             life.judge_again(period, sight)
         life.take(period, sight)
     return life.ended()
 
 
-def told_incidents(mine: pd.DataFrame, incident: Incident) -> Counter[tuple[Any, ...]]:
-    """Rows of `changes` in the form of `Lived.told`."""
-    columns = (mine[name].tolist() for name in _TOLD_OF_INCIDENTS)
-    event_us = mine["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
-    rows = zip(*columns, event_us, mine["fields"].tolist(), strict=True)
-    return Counter(
-        (at, name, target, sign, cause, us, rounded(value), _said(fields, incident))
-        for at, name, target, sign, cause, value, us, fields in rows
-    )
+def _incident_of(plan: Plan) -> Incident:
+    assert plan.incident is not None  # noqa: S101 - for the type: only such plans are asked
+    return plan.incident
 
 
-def _said(fields: str, incident: Incident) -> float | None:
-    """The worst value that was told."""
-    if incident.worst is None:
-        return None
-    return _digits(json.loads(fields)[incident.worst.name])
-
-
-def _digits(value: float | None) -> float | None:
-    """To 9 digits: `speed_mps` is measured in two ways."""
-    return None if value is None else float(f"{value:.9g}")
-
-
-def _incident_periods(query: Registered, history: History) -> Iterator[_IncidentPeriod]:
-    events = history.events.reset_index(drop=True)
-    effect = events["effect"].to_numpy()
-    versions = query.layers or ((query.position, 0),)
-    ends = [*(at for at, _ in versions[1:]), LATER]
-    for era, ((start, version), end) in enumerate(zip(versions, ends, strict=True)):
-        last = events[effect < start].groupby("object", sort=False).tail(1)
-        yield _IncidentPeriod(
-            start=start,
-            plan=query.plan_in(era),
-            cause=query.cause_of(era),
-            before=last[last["kind"] == FIX],
-            events=events[(effect > start) & (effect < end)],
-            layer_version=version,
-        )
-
-
-def _seen_holds(
-    period: _IncidentPeriod, frame: pd.DataFrame, history: History
-) -> _Holding:
-    fixes, incident = fixes_of(frame, history.of), period.plan.incident
-    assert incident is not None  # noqa: S101 - for the type: only such plans are asked
+def _holding(period: Period, history: History) -> _Holding:
+    """What the condition, UNTIL and the worst value say of the fixes of an era."""
+    plan, fixes = period.plan, history.fixes.take(period.fixes(history.events))
+    until, worst = _incident_of(plan).until, _incident_of(plan).worst
     nothing, none = np.zeros(len(fixes), bool), np.full(len(fixes), None, object)
-    until, worst = incident.until, incident.worst
+    features = features_in(period.era, history)
+    pairs = joined(plan, fixes, qualified(plan, fixes), features)
+    holds: dict[int, dict[Target, bool]] = {}
+    parts = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
+    for row, partner, sure in parts:
+        holds.setdefault(row, {})[partner] = sure
     return _Holding(
-        holds=_holds(period, fixes, history),
+        holds=holds,
         ends=nothing if until is None else fixes.is_true(until),
         value=none if worst is None else fixes.of.values(worst.argument, fixes.rows),
     )
 
 
-def _holds(
-    period: _IncidentPeriod, fixes: Fixes, history: History
-) -> dict[int, dict[Target, bool]]:
-    """By the row of a fix the targets for which the condition holds, and whether that is beyond doubt."""
-    plan = period.plan
-
-    def features() -> Features:
-        assert plan.join is not None  # noqa: S101 - for the type: else none asks
-        return features_of(history.home, plan.join, period.layer_version)
-
-    pairs = joined(plan, fixes, qualified(plan, fixes), features)
-    by_row: dict[int, dict[Target, bool]] = {}
-    parts = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
-    for row, partner, sure in parts:
-        by_row.setdefault(row, {})[partner] = sure
-    return by_row
-
-
 class _IncidentLife:
     """The stretches of all objects, and what was told of them."""
 
-    def __init__(self, incident: Incident, history: History) -> None:
-        self._incident, self._clock = incident, history.clock
+    def __init__(self, query: Registered, history: History) -> None:
+        self._query, self._history = query, history
+        self._clock, self._incident = history.clock, _incident_of(query.eras[0].plan)
         self._own: dict[str, dict[Target, _Own]] = {}
         self._lived = Lived([], set(), {})
-        self._tells_on = False
+        self._tells_on, self._era = False, 0
 
-    def judge_again(self, period: _IncidentPeriod, sight: _Holding) -> None:
+    def judge_again(self, period: Period, sight: _Holding) -> None:
         """Another version of the layer, or another area: without UNTIL the last fix says what goes on."""
-        row, now = period.start, self._clock.just_before(np.array([period.start]))
-        names = period.before["object"].tolist()
+        self._era = period.number
+        row, now = period.start, self._clock.time_at(period.start)
+        names = self._history.fixes.ids[period.before].tolist()
         last_row = {name: at for at, name in enumerate(names)}
         for own in self._all():
             self._break(own, row, LATER)
             holds = sight.holds.get(last_row.get(own.name, -1), {})
             goes_on = own.target in holds or self._incident.until is not None
             if own.stretch.is_open and not goes_on:
-                self._end(own, period.cause, row, int(now[0]))
+                self._end(own, period.era.cause, row, now, -1)
             elif own.doubted_row is None and not holds.get(own.target, True):
                 own.doubted_row = row
 
-    def take(self, period: _IncidentPeriod, sight: _Holding) -> None:
+    def take(self, period: Period, sight: _Holding) -> None:
         """All that came then, object by object."""
         self._tells_on = period.plan.emit == "every"
+        events, came = self._history.events, period.came
         columns = (
-            period.events[name].tolist()
-            for name in ("object", "kind", "effect", "event")
+            self._history.fixes.ids[came],
+            events.kind[came],
+            events.effect[came],
+            events.event[came],
+            came,
         )
-        fix = len(period.before) - 1
-        for name, kind, row, event_us in zip(*columns, strict=True):
+        lists, fix = (column.tolist() for column in columns), len(period.before) - 1
+        for name, kind, row, event_us, at in zip(*lists, strict=True):
             targets = self._own.setdefault(name, {})
             fix += kind == FIX
             holds = sight.holds.get(fix, {}) if kind == FIX else {}
@@ -687,13 +694,13 @@ class _IncidentLife:
                 self._break(own, row, event_us)
                 if kind == FIX:
                     told = self._taken(own, sight, fix, event_us)
-                    own.last_row = row
+                    own.last_row, own.known = row, at
                     self._tell_of(own, told, row, event_us)
                     if own.doubted_row is None and not holds.get(target, True):
                         own.doubted_row = row
                 else:
                     cause = "gone" if kind == GONE else "expired"
-                    self._end(own, cause, row, event_us)
+                    self._end(own, cause, row, event_us, at)
                     self._doubt(own, row)
 
     def _taken(
@@ -713,9 +720,9 @@ class _IncidentLife:
     ) -> None:
         """What a fix did, where it is told of."""
         if told == "ended":
-            self._end(own, "ended", row, event_us)
+            self._end(own, "ended", row, event_us, own.known)
         elif told == "started" or (told == "ongoing" and self._tells_on):
-            self._tell(own, told, row, event_us)
+            self._tell(own, told, row, event_us, own.known)
 
     def _break(self, own: _Own, row: int, event_us: int) -> None:
         """Ends what the gap before this row ended: the next event is too far away, or comes after the clock did."""
@@ -724,19 +731,30 @@ class _IncidentLife:
             return
         at = max(int(self._clock.first_past(np.array([end]))[0]), own.last_row)
         if at < LATER and (event_us > end or row > at) and at <= row:
-            self._end(own, "gap", at, own.stretch.at_us[-1])
+            self._end(own, "gap", at, own.stretch.at_us[-1], own.known)
 
-    def _end(self, own: _Own, cause: str, row: int, event_us: int) -> None:
+    def _end(self, own: _Own, cause: str, row: int, event_us: int, known: int) -> None:
         if own.stretch.is_open:
-            self._tell(own, cause, row, event_us)
+            self._tell(own, cause, row, event_us, known)
         own.stretch.forget()
 
-    def _tell(self, own: _Own, cause: str, row: int, event_us: int) -> None:
-        lasted_s = rounded(own.stretch.lasted_s(event_us))
-        worst = _digits(own.stretch.worst(self._incident))
-        sign = _SIGNS.get(cause, -1)
-        own_part = row, own.name, own.target, sign, cause, event_us
-        self._lived.told.append((*own_part, lasted_s, worst))
+    def _tell(self, own: _Own, cause: str, row: int, event_us: int, known: int) -> None:
+        stretch = own.stretch
+        self._lived.told.append(
+            Told(
+                row,
+                own.name,
+                own.target,
+                _SIGNS.get(cause, -1),
+                cause,
+                event_us,
+                stretch.lasted_s(event_us),
+                known,
+                self._era,
+                stretch.at_us[0],
+                stretch.worst(self._incident),
+            )
+        )
 
     def _doubt(self, own: _Own, row: int) -> None:
         if own.doubted_row is not None:
@@ -750,10 +768,14 @@ class _IncidentLife:
             yield from targets.values()
 
     def ended(self) -> Lived:
-        """All of it, up to where the log was read."""
+        """All of it, up to where the log was read, or where the query ended: then all incidents do."""
+        row, is_over = self._query.end, self._query.end != LATER
         for own in self._all():
-            self._break(own, LATER, LATER)
+            self._break(own, row, LATER)
             self._doubt(own, LATER)
-            if own.stretch.is_open:
+            if own.stretch.is_open and is_over:
+                now = self._clock.time_at(row)
+                self._end(own, self._query.end_cause, row, now, -1)
+            elif own.stretch.is_open:
                 self._lived.inside.add((own.name, own.target))
         return self._lived

@@ -1,82 +1,109 @@
-"""The fixes in a query's windows at the last tick that was judged, by whole columns (CQL-S, SPEC W2-W5).
+"""The fixes in a query's windows at a tick, by whole columns (CQL-S, SPEC W2-W5).
 
 What windows hold the reference says (`travelled`, `sliding`). Here is which fixes there are, and at which ticks the
 query was judged. On degrees engines measure legs to 0.01 %: a fix that is in the windows only with a little more or
 less way may be in the answer or not.
 """
 
-import numpy as np
-import pandas as pd
+from dataclasses import dataclass
 
-from st_common.checks.archived import History
-from st_common.checks.history import FIX, LATER
+import numpy as np
+
+from st_common.checks.history import FIX, History, Moment
 from st_common.query.frame import Frame
 from st_common.reference import sessions, sliding, travelled
 from st_common.reference.columns import Fixes
-from st_common.reference.metric import Ints, Members
-from st_common.reference.travelled import Ways, outlives, units
+from st_common.reference.metric import Bools, Ints, Members
+from st_common.reference.travelled import OfWays, Ways, outlives, units
 
 
-def open_stays(frame: Frame, events: pd.DataFrame, position: int) -> pd.DataFrame:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stays:
+    """The fixes that a frame may hold, by their rows; `begins`: no way leads to a fix from the one before."""
+
+    rows: Ints
+    begins: Bools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Framed:
+    """The fixes in all windows: their rows, and how far their objects had come."""
+
+    rows: Ints
+    ways: Ways
+
+    def take(self, which: Ints) -> "Framed":
+        """Some of them, by their places."""
+        return Framed(rows=self.rows[which], ways=self.ways.take(which))
+
+
+def open_stays(frame: Frame, history: History, moment: Moment, position: int) -> Stays:
     """The judged fixes after a row of the log that a frame may hold.
 
-    Windows of time and of count have those of all stays of an object, others of the one that goes on. `begins`: no way
-    leads to a fix from the one before.
+    Windows of time and of count have those of all stays of an object, others of the one that goes on.
     """
-    known = events[(events["effect"] > position) & (events["due"] != LATER)]
-    known = known.assign(
-        begins=(known["object"] != known["object"].shift())
-        | (known["kind"].shift() != FIX)
-    )
-    is_open = known["kind"] == FIX
-    if not outlives(frame):
-        ends = (~is_open).astype(np.int64)
-        to_come = ends[::-1].groupby(known["object"][::-1], sort=False).cumsum()[::-1]
-        is_open &= to_come == 0
-    open_: pd.DataFrame = known[is_open]
-    return open_
+    events = history.events
+    known = moment.judged[events.effect[moment.judged] > position]
+    code, is_fix = events.code[known], events.kind[known] == FIX
+    is_another = np.append(True, code[1:] != code[:-1])[: len(known)]
+    begins = is_another | np.append(True, ~is_fix[:-1])[: len(known)]
+    is_open = is_fix.copy()
+    if not outlives(frame) and len(known):
+        number = np.arange(len(known))
+        last_end = np.full(int(code.max()) + 1, -1)
+        np.maximum.at(last_end, code[~is_fix], number[~is_fix])
+        is_open &= number > last_end[code]
+    return Stays(rows=known[is_open], begins=begins[is_open])
 
 
 def framed(
     frame: Frame,
-    stays: pd.DataFrame,
+    stays: Stays,
     fixes: Fixes,
     rows: Members,
     history: History,
-) -> pd.DataFrame:
-    """The rows of `stays` (see `open_stays`) in all windows, with `number`, `way_um` and whether each is `sure`.
+    moment: Moment,
+) -> tuple[Framed, Bools]:
+    """The fixes of stays in all windows, and whether each is so beyond doubt.
 
     `fixes` are the same rows as the reference reads them, `rows` those that satisfy the query's condition and regions.
     """
-    way_um = travelled.ways_um(
-        fixes.ids,
-        fixes.x,
-        fixes.y,
-        stays["begins"].to_numpy(bool),
-        min_step_m=frame.min_step_m,
-        by=fixes.metric,
+    events = history.events
+    ways = Ways(
+        ids=fixes.ids,
+        event_us=events.ts[stays.rows],
+        tick=events.tick[stays.rows],
+        begins=stays.begins,
+        number=travelled.numbers(fixes.ids),
+        way_um=travelled.ways_um(
+            fixes.ids,
+            fixes.x,
+            fixes.y,
+            stays.begins,
+            min_step_m=frame.min_step_m,
+            by=fixes.metric,
+        ),
     )
-    stays = stays.assign(number=travelled.numbers(fixes.ids), way_um=way_um)
-    ways = _ways(stays)
     newest = sliding.newest(ways, rows.maybe, history.times.window_rows)
     rows &= Members(sure=newest, maybe=newest)
-    fewest, most = _ticks(frame, stays[rows.sure], history)
+    own = ways.take(np.flatnonzero(rows.sure))
+    fewest, most = _ticks(frame, own, history, moment)
     doubts = fixes.metric.doubts
     one = sliding.in_windows(frame, ways, fewest, doubts=doubts)
     other = sliding.in_windows(frame, ways, most, doubts=doubts)
-    rows = _in_session(frame, ways, rows, history)
+    rows = _in_session(frame, ways, rows, history, moment)
     sure = rows.sure & one.sure & other.sure
-    maybe = rows.maybe & (one.maybe | other.maybe)
-    in_result: pd.DataFrame = stays.assign(sure=sure)[maybe]
-    return in_result
+    kept = np.flatnonzero(rows.maybe & (one.maybe | other.maybe))
+    return Framed(rows=stays.rows[kept], ways=ways.take(kept)), sure[kept]
 
 
-def _in_session(frame: Frame, ways: Ways, rows: Members, history: History) -> Members:
+def _in_session(
+    frame: Frame, ways: Ways, rows: Members, history: History, moment: Moment
+) -> Members:
     """The rows of sessions that are open; where a row is in doubt, what it holds together is too."""
     if frame.session_s is None or not len(ways):
         return rows
-    pause_s, tick_us = frame.session_s, history.times.tick_us
-    now = _now(history)
+    pause_s, tick_us, now = frame.session_s, history.times.tick_us, moment.tick_us
     return Members(
         **{
             name: sessions.in_session(pause_s, ways, known, now=now, tick_us=tick_us)
@@ -85,41 +112,23 @@ def _in_session(frame: Frame, ways: Ways, rows: Members, history: History) -> Me
     )
 
 
-def _now(history: History) -> int:
-    """The last tick of all that was judged, in microseconds."""
-    events, tick_us = history.events, history.times.tick_us
-    past = (history.clock.now - 1) // tick_us * tick_us
-    return max(past, int(events.loc[events["due"] != LATER, "tick"].max()))
-
-
-def _ways(stays: pd.DataFrame) -> Ways:
-    return Ways(
-        ids=stays["object"].to_numpy(object),
-        event_us=stays["ts"].to_numpy(np.int64),
-        tick=stays["tick"].to_numpy(np.int64),
-        begins=stays["begins"].to_numpy(bool),
-        number=stays["number"].to_numpy(np.int64),
-        way_um=stays["way_um"].to_numpy(np.int64),
-    )
-
-
-def _ticks(frame: Frame, rows: pd.DataFrame, history: History) -> tuple[Ints, Ints]:
+def _ticks(
+    frame: Frame, own: Ways, history: History, moment: Moment
+) -> tuple[Ints, Ints]:
     """The ticks at which a query surely was judged, and those at which it may have been.
 
     They are the same but for windows that hold nothing before they are full: with others it changes nothing whether
     the query was judged at the last tick of all.
     """
-    events, tick_us = history.events, history.times.tick_us
-    happened = events.loc[events["due"] != LATER, "tick"].to_numpy(np.int64)
+    happened, tick_us = history.events.tick[moment.judged], history.times.tick_us
     if not len(happened):
         return happened, happened
-    now = _now(history)
-    by_itself = _slides(frame, now, tick_us)
+    by_itself = _slides(frame, moment.tick_us, tick_us)
     if frame.full and len(frame.sliding) == 1:
         # Beside another window a row may be behind that one, and is waited for no more.
-        by_itself += _ages(frame, rows, now, tick_us)
+        by_itself += _ages(frame, own, moment.tick_us, tick_us)
     fewest = np.unique(np.append(happened, np.array(by_itself, np.int64)))
-    most = np.unique(np.append(fewest, now))
+    most = np.unique(np.append(fewest, moment.tick_us))
     return (fewest if frame.full else most), most
 
 
@@ -135,32 +144,21 @@ def _slides(frame: Frame, now: int, tick_us: int) -> list[int]:
     return [tick for tick in ticks if tick <= now]
 
 
-def _ages(frame: Frame, rows: pd.DataFrame, now: int, tick_us: int) -> list[int]:
+def _ages(frame: Frame, own: Ways, now: int, tick_us: int) -> list[int]:
     """The ticks up to now at which rows got too old for a window of time that does not slide."""
     (window,) = frame.sliding
     if window.slide is not None or window.range.by != "time":
         return []
-    last_us = rows["ts"].to_numpy(np.int64) + units(window.range)
-    ticks = (last_us // tick_us + 1) * tick_us
-    is_tick = (ticks > rows["tick"].to_numpy(np.int64)) & (ticks <= now)
-    return list(ticks[is_tick])
+    ticks = ((own.event_us + units(window.range)) // tick_us + 1) * tick_us
+    return list(ticks[(ticks > own.tick) & (ticks <= now)])
 
 
-def of_ways(
-    frame: Frame, rows: pd.DataFrame, *, unit_m: float = 1.0
-) -> travelled.OfWays:
+def of_ways(frame: Frame, found: Framed, *, unit_m: float = 1.0) -> OfWays:
     """By function what it says of every object that has a row in a result, in metres and seconds; see the reference."""
     return {
         function: {
             name: None if value is None else value * unit_m
             for name, value in values.items()
         }
-        for function, values in travelled.of_ways(frame, _ways(rows)).items()
+        for function, values in travelled.of_ways(frame, found.ways).items()
     }
-
-
-def speeds_in_doubt(frame: Frame, rows: pd.DataFrame) -> pd.DataFrame:
-    """By object its average `speed`, NaN for none, and whether it is `sure`: none of its fixes is in doubt."""
-    values = pd.Series(of_ways(frame, rows)["avgspd"], dtype=float)
-    sure = rows.groupby("object")["sure"].all().reindex(values.index)
-    return pd.DataFrame({"speed": values, "sure": sure.astype(bool)})

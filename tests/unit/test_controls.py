@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from st_common.capture.control import control_rows, write_clock
 from st_common.capture.log import Log
-from st_common.checks.history import controls_of, registered_by
+from st_common.checks.archived import controls_of
+from st_common.checks.history import registered_by
 from st_common.checks.verify import verify
 from st_common.client.registration import Registration as Following
 from st_common.contracts import load_contract
