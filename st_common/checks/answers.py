@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 
 from st_common.checks.history import FIX, LATER, NEVER, Era, History, Moment, Registered
 from st_common.checks.windows import Framed, framed, of_ways, open_stays
@@ -28,8 +27,8 @@ from st_common.query.frame import Frame
 from st_common.query.plan import Plan, asks_ways
 from st_common.reference import members as reference
 from st_common.reference.aggregate import Shown, groups
-from st_common.reference.columns import Features, objects
-from st_common.reference.metric import SCALED, Bools, Ints, Objects, Point
+from st_common.reference.columns import Features, Fixes, objects
+from st_common.reference.metric import SCALED, Bools, Ints, Members, Objects, Point
 from st_common.reference.pair_join import Joined
 from st_common.reference.ranges import inside
 from st_common.reference.staying import stays_for
@@ -118,11 +117,7 @@ def rows_in_windows(
     """The fixes in a query's windows, of the objects that count now; the partner is the time of each."""
     stays = open_stays(frame, history, moment, query.position)
     fixes = history.fixes.take(stays.rows)
-    own = reference.qualified(
-        Plan(stream=query.plan.stream, where=query.plan.where), fixes
-    )
-    for region in frame.regions:
-        own &= inside(region, fixes)
+    own = rows_of_frame(query.plan, frame, fixes)
     kept, is_sure = framed(frame, stays, fixes, own, history, moment)
     found = Counted(
         rows=kept.rows,
@@ -143,10 +138,18 @@ def rows_in_windows(
     return replace(found, sure=found.sure & np.isin(code[found.rows], certain))
 
 
+def rows_of_frame(plan: Plan, frame: Frame, fixes: Fixes) -> Members:
+    """The fixes that satisfy the condition of a query with windows, and its regions."""
+    own = reference.qualified(Plan(stream=plan.stream, where=plan.where), fixes)
+    for region in frame.regions:
+        own &= inside(region, fixes)
+    return own
+
+
 def stamps_of(event_us: Ints) -> Objects:
     """Times as the partners of rows."""
-    stamps = pd.to_datetime(event_us, unit="us").strftime("%Y-%m-%dT%H:%M:%S.%fZ")
-    return objects(list(stamps))
+    stamps = np.datetime_as_string(event_us.astype("datetime64[us]"))
+    return objects([f"{stamp}Z" for stamp in stamps])
 
 
 def members_at(
@@ -264,7 +267,7 @@ def wrongly_told(
     """How many members were told another time than they should; those in doubt are passed over."""
     plan, events, of = query.plan, history.events, history.fixes.metric
     found = members_at(query, history, moment)
-    focal = _focal(plan, history, judged_rows(query, history, moment))
+    focal = focal_of(plan, history, judged_rows(query, history, moment))
     first_tick, wrong = tick_at(query, history), 0
     columns = found.rows.tolist(), found.partner, found.sure.tolist()
     for row, partner, is_sure in zip(*columns, strict=True):
@@ -286,7 +289,7 @@ def wrongly_told(
     return wrong
 
 
-def _focal(plan: Plan, history: History, known: Ints) -> int | None:
+def focal_of(plan: Plan, history: History, known: Ints) -> int | None:
     """The last event of the object that the region goes with; None of a region that stands still."""
     if not isinstance(plan.inside, AroundObject):
         return None

@@ -370,13 +370,13 @@ class Moment:
         seen: what has taken effect; queries that are judged at once, or fix by fix, know it.
         judged: what queries at ticks know.
         tick_us: the last tick that was judged, or passed without an event.
-        clock_us: the clock; `NEVER` before the stream had a time.
+        is_due: whether queries were judged at that tick for sure, or time may have passed it only.
     """
 
     seen: Ints
     judged: Ints
     tick_us: int
-    clock_us: int
+    is_due: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -410,13 +410,24 @@ class History:
             int(clock[-1]) if len(clock) else NEVER,
         )
 
+    def at_tick(self, position: int, tick_us: int) -> Moment:
+        """When a tick is judged at a row of the log."""
+        events = self.events
+        is_judged = (events.due < position) | (
+            (events.due == position) & (events.tick <= tick_us)
+        )
+        return Moment(
+            seen=np.flatnonzero(events.effect <= position),
+            judged=np.flatnonzero(is_judged),
+            tick_us=tick_us,
+            is_due=True,
+        )
+
     def _moment(self, seen: Ints, judged: Ints, clock_us: int) -> Moment:
         last = int(self.events.tick[judged].max()) if len(judged) else 0
         tick_us = self.times.tick_us
         past = (clock_us - 1) // tick_us * tick_us if clock_us != NEVER else NEVER
-        return Moment(
-            seen=seen, judged=judged, tick_us=max(last, past), clock_us=clock_us
-        )
+        return Moment(seen=seen, judged=judged, tick_us=max(last, past))
 
 
 Controls = list[tuple[int, ControlRow]]

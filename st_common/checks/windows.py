@@ -68,8 +68,26 @@ def framed(
 
     `fixes` are the same rows as the reference reads them, `rows` those that satisfy the query's condition and regions.
     """
+    ways = ways_of(frame, stays, fixes, history)
+    newest = sliding.newest(ways, rows.maybe, history.times.window_rows)
+    rows &= Members(sure=newest, maybe=newest)
+    own = ways.take(np.flatnonzero(rows.sure))
+    fewest, most = ticks_of(frame, own, history, moment)
+    doubts = fixes.metric.doubts
+    one = sliding.in_windows(frame, ways, fewest, doubts=doubts)
+    other = one
+    if most is not fewest:
+        other = sliding.in_windows(frame, ways, most, doubts=doubts)
+    rows = _in_session(frame, ways, rows, history, moment)
+    sure = rows.sure & one.sure & other.sure
+    kept = np.flatnonzero(rows.maybe & (one.maybe | other.maybe))
+    return Framed(rows=stays.rows[kept], ways=ways.take(kept)), sure[kept]
+
+
+def ways_of(frame: Frame, stays: Stays, fixes: Fixes, history: History) -> Ways:
+    """How far the objects of fixes had come at each of them."""
     events = history.events
-    ways = Ways(
+    return Ways(
         ids=fixes.ids,
         event_us=events.ts[stays.rows],
         tick=events.tick[stays.rows],
@@ -84,17 +102,6 @@ def framed(
             by=fixes.metric,
         ),
     )
-    newest = sliding.newest(ways, rows.maybe, history.times.window_rows)
-    rows &= Members(sure=newest, maybe=newest)
-    own = ways.take(np.flatnonzero(rows.sure))
-    fewest, most = _ticks(frame, own, history, moment)
-    doubts = fixes.metric.doubts
-    one = sliding.in_windows(frame, ways, fewest, doubts=doubts)
-    other = sliding.in_windows(frame, ways, most, doubts=doubts)
-    rows = _in_session(frame, ways, rows, history, moment)
-    sure = rows.sure & one.sure & other.sure
-    kept = np.flatnonzero(rows.maybe & (one.maybe | other.maybe))
-    return Framed(rows=stays.rows[kept], ways=ways.take(kept)), sure[kept]
 
 
 def _in_session(
@@ -112,7 +119,7 @@ def _in_session(
     )
 
 
-def _ticks(
+def ticks_of(
     frame: Frame, own: Ways, history: History, moment: Moment
 ) -> tuple[Ints, Ints]:
     """The ticks at which a query surely was judged, and those at which it may have been.
@@ -129,7 +136,7 @@ def _ticks(
         by_itself += _ages(frame, own, moment.tick_us, tick_us)
     fewest = np.unique(np.append(happened, np.array(by_itself, np.int64)))
     most = np.unique(np.append(fewest, moment.tick_us))
-    return (fewest if frame.full else most), most
+    return (fewest if frame.full and not moment.is_due else most), most
 
 
 def _slides(frame: Frame, now: int, tick_us: int) -> list[int]:

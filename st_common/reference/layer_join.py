@@ -148,10 +148,18 @@ def columns_beside(
 def shown_beside(
     text: str, fixes: Fixes, features: Features, partners: Objects
 ) -> dict[str, Objects]:
-    """The columns of features, and how far they are, that an expression names: a value for each fix and its partner."""
+    """The columns of features, and how far they are, that an expression names: a value for each fix and its partner.
+
+    Of who has no partner (LEFT JOIN) they are None.
+    """
     columns = columns_beside(text, features, partners)
-    measured = _measured(text, fixes, features, partners)
-    return columns | {name: _or_none(far) for name, far in measured.items()}
+    beside = np.flatnonzero([one is not None for one in partners])
+    measured = _measured(text, fixes.take(beside), features, partners[beside])
+    for name, far in measured.items():
+        all_far = np.full(len(fixes), np.nan)
+        all_far[beside] = far
+        columns[name] = _or_none(all_far)
+    return columns
 
 
 def _column(name: str, features: Features) -> Objects:

@@ -12,7 +12,7 @@ from random import Random
 from pyproj import Geod
 
 from st_common.reference.metric import Point
-from tests.kit.oracle_readings import metres
+from tests.kit.oracle_rows import metres
 
 CENTRES: tuple[Point, ...] = (
     (180.0, 0.0),

@@ -6,7 +6,7 @@ from random import Random
 from typing import Any
 
 from tests.kit.oracle_expressions import Meaning
-from tests.kit.oracle_readings import Reading
+from tests.kit.oracle_rows import Reading
 
 Parts = dict[str, Meaning]
 """What AND joins in a condition, by its text."""

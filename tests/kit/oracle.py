@@ -1,30 +1,21 @@
-"""The right answer: dicts and loops over the rows of a log, and `st_common.reference` for what operators mean.
+"""The right answer: `st_common.checks` walks the rows of a law's log, and `st_common.reference` says what is meant.
 
-Slow on purpose and sharing nothing with the engines: no step, no kernel, no decoder. What an operator means is what
-`fairway verify` asks too; here is when: which fixes are there, and at what time an answer is judged. It is
-docs/how-it-works.md word by word; where that leaves a choice, the docstrings of these modules make it:
+It shares nothing with the engines: no step, no kernel, no decoder. What happens when, and what answers follow, is what
+`fairway verify` asks too. What SQL means, what a fix says of its object, what is told beside an answer is found here:
 
-    oracle_rows         what is read, what is said
-    oracle_readings     what is known of objects              oracle_expressions    SQL and what it means
-    oracle_members      readings for the reference            oracle_values         aggregates, valid until
-    oracle_world        clock, objects, queries               oracle_answers        answers as a whole
-    oracle_ticks        what is judged at ticks               oracle_frames         windows along a way
-    oracle_streams      what is told again                    oracle_filters        which fixes are filtered
-    oracle_fixes        what a fix does                       oracle_controls       what control rows do
-    oracle_fences       when visits begin and end             oracle_moving_fences  the same, at ticks
-    oracle              the rows, one by one
+    oracle_rows         what is read, what is said, and what follows from the fix before
+    oracle_expressions  SQL and what it means
+    oracle_history      the rows as a history: filters, features, which fixes are late or double
+    oracle_walks        a query's answers at one moment after the other, and what changes between them
+    oracle              all queries of a log
 """
 
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
 
-from tests.kit.oracle_answers import answer_of
-from tests.kit.oracle_controls import control, time_of
-from tests.kit.oracle_fences import inside
-from tests.kit.oracle_fixes import arrive
-from tests.kit.oracle_incidents import open_incidents
-from tests.kit.oracle_readings import distance_m
+from st_common.checks.history import LATER, lives_of
+from tests.kit.oracle_history import Past, past_of
 from tests.kit.oracle_rows import (
     Change,
     Control,
@@ -35,9 +26,9 @@ from tests.kit.oracle_rows import (
     Outcome,
     Row,
     Rules,
+    distance_m,
 )
-from tests.kit.oracle_ticks import judge_ticks
-from tests.kit.oracle_world import World
+from tests.kit.oracle_walks import Walk, walk_of
 
 __all__ = [
     "Change",
@@ -74,14 +65,26 @@ def judge(
         KeyError: a query joins a layer and nobody named a version of it, or `layers` does not hold that version; an
             expression is not in `oracle_expressions`.
     """
-    world = _after(rows, layers or {}, rules or Rules())
+    past = past_of(rows, layers or {}, rules or Rules())
+    told = [placed for walk in _walks(past) for placed in walk.told]
+    told.sort(key=lambda placed: (placed[1].position, placed[0]))
+    seq: Counter[int] = Counter()
+    numbered = []
+    for _, change in told:
+        numbered.append(replace(change, seq=seq[change.position]))
+        seq[change.position] += 1
     return Outcome(
-        changes=world.changes,
-        filtered=world.filtered,
-        late=world.late,
-        double=world.double,
-        used=world.used,
+        changes=numbered,
+        filtered=dict(past.filtered),
+        late=past.late,
+        double=past.double,
+        used=past.used,
     )
+
+
+def _walks(past: Past) -> list[Walk]:
+    """All queries that ever were registered, walked to their ends."""
+    return [walk_of(query, past) for query in lives_of(past.controls, 1.0)]
 
 
 def changes(
@@ -100,34 +103,16 @@ def answer(
 ) -> Answer:
     """What holds after the rows up to position `upto`, both included (None: after all rows).
 
-    Found anew from the last readings of all living objects, not by folding changes, so that the two check each other.
+    Found anew from the last fixes of all living objects, not by folding changes, so that the two check each other.
     A query at ticks holds what it held at the last one that was due, or when it was registered; nothing before that
     was judged, which is when the stream has a time.
     """
-    world = _after(
-        (row for row in rows if upto is None or row.position <= upto),
-        layers or {},
-        rules or Rules(),
-    )
+    known = (row for row in rows if upto is None or row.position <= upto)
     held: Answer = {}
-    for query in world.queries.values():
-        if query.plan.fence is not None:
-            held |= {(query.name, *pair): None for pair in inside(query)}
-            continue
-        if query.plan.incident is not None:
-            held |= {(query.name, *pair): None for pair in open_incidents(query)}
-            continue
-        if query.plan.by_ticks and query.judged is None:
-            continue
-        known, at_us = (
-            (world.known, time_of(world)) if query.judged is None else query.judged
-        )
-        now = answer_of(world, query, known, at_us)
-        is_value = query.plan.aggregate is not None
-        held |= {
-            (query.name, *pair): told.value if is_value else None
-            for pair, told in now.items()
-        }
+    for walk in _walks(past_of(known, layers or {}, rules or Rules())):
+        if walk.query.end == LATER:
+            name = walk.query.name
+            held |= {(name, *pair): value for pair, value in walk.held().items()}
     return held
 
 
@@ -169,24 +154,3 @@ def agree(folded: Answer, held: Answer) -> bool:
     return folded.keys() == held.keys() and all(
         folded[key] == value for key, value in held.items() if value is not None
     )
-
-
-def _after(rows: Iterable[Row], layers: Layers, rules: Rules) -> World:
-    world = World(rules=rules, layers=layers)
-    for row in rows:
-        world.position, world.before = row.position, world.clock
-        if isinstance(row, Fix):
-            arrive(world, row)
-            judge_ticks(world)
-        else:
-            control(world, row.row)
-        world.changes += [
-            replace(change, seq=seq)
-            for seq, (_, change) in enumerate(sorted(world.here, key=_first))
-        ]
-        world.here = []
-    return world
-
-
-def _first(pair: tuple[tuple[Any, ...], Change]) -> tuple[Any, ...]:
-    return pair[0]

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 from st_common.query.plan import Plan
 from st_common.settings import AttributeType
 from st_common.stream_columns import GEOMETRY, sides_of
-from tests.kit.oracle_readings import Reading
+from tests.kit.oracle_rows import Reading
 
 Near = tuple[int, float]
 """Which of the nearest a member is, and how far away."""
@@ -48,8 +48,20 @@ def text_of(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-def value_of_pair(text: str, one: Reading, other: Reading) -> Any:
-    """The value of an expression for a pair; conditions may be several of this module, joined by AND."""
+def value_of_row(text: str, row: Mapping[str, Any]) -> Any:
+    """The value of an expression of `OF_ROWS` for a row of a query; as a text where it is cast to one."""
+    plain = text.removeprefix("CAST(").removesuffix(" AS VARCHAR)")
+    value = OF_ROWS[plain](row)
+    return value if plain == text or value is None else text_of(value)
+
+
+def value_of_pair(text: str, one: Reading, other: Reading | None) -> Any:
+    """The value of an expression for a pair; conditions may be several of this module, joined by AND.
+
+    Of who has no other (LEFT JOIN) all that names it is null.
+    """
+    if other is None:
+        return None if text in PAIRS else value_of(text, one)
     values = [_of_pair(part, one, other) for part in text.split(" AND ")]
     if len(values) == 1:
         return values[0]
@@ -57,7 +69,11 @@ def value_of_pair(text: str, one: Reading, other: Reading) -> Any:
 
 
 def value_beside(text: str, reading: Reading, feature: Mapping[str, Any]) -> Any:
-    """The value of a condition for a fix and a feature; several may be joined by AND."""
+    """The value of an expression for a fix and a feature; several conditions may be joined by AND."""
+    if text in FEATURES_SHOWN:
+        return FEATURES_SHOWN[text](feature)
+    if text in OF_NEAR:
+        return OF_NEAR[text]((feature["near.rank"], feature["near.distance_m"]))
     values = [
         OF_FEATURES[part](reading, feature)
         if part in OF_FEATURES
@@ -72,38 +88,19 @@ def _of_pair(text: str, one: Reading, other: Reading) -> Any:
     return value_of(text, one) if known is None else known(one, other)
 
 
-def fields_of(
-    plan: Plan,
-    reading: Reading,
-    other: Reading | None = None,
-    near: Near | None = None,
-    feature: Mapping[str, Any] | None = None,
-) -> str | None:
+def fields_of(plan: Plan, reading: Reading, other: Reading | None = None) -> str | None:
     """The selected columns as a JSON object; of streams and fences with the place of the fix; None without any.
 
-    Of pairs they may be about the `other` object too, or about a `feature` by the names that plans have for it, of
-    neighbours about which of the nearest it is; None: of none.
+    Of pairs they may be about the `other` object too; None: of none. Who has left is none of the nearest any more.
     """
     has_place = plan.tells_events or plan.emit in ("istream", "dstream", "rstream")
     stamps = {"x": "x", "y": "y"} if has_place else {}
     columns = {**stamps, **dict(plan.columns)}
     shown = {
-        name: FEATURES_SHOWN[text](feature)
-        if feature is not None and text in FEATURES_SHOWN
-        else _shown(text, reading, other, near)
+        name: None if text in OF_NEAR else value_of_pair(text, reading, other)
         for name, text in columns.items()
     }
     return json.dumps(shown) if columns else None
-
-
-def _shown(
-    text: str, reading: Reading, other: Reading | None, near: Near | None
-) -> Any:
-    if text in OF_NEAR:
-        return None if near is None else OF_NEAR[text](near)
-    if other is None:
-        return None if text in PAIRS else value_of(text, reading)
-    return value_of_pair(text, reading, other)
 
 
 def _attribute(name: str) -> Meaning:
@@ -334,3 +331,34 @@ EXPRESSIONS: dict[str, Meaning] = {
     **GROUPS,
     **PARTNER,
 }
+
+NAMES = (
+    *("object", "partner", "value", "speed", "way_m", "odometer_m"),
+    *("c0", "c1", "c2", "k0", "k1"),
+)
+"""What columns of rows in random plans are called."""
+
+OfRow = Callable[[Mapping[str, Any]], Any]
+"""The value for a row of a query by the names of its columns; None is null."""
+
+
+def _of_column(name: str, then: Callable[[Any], Any]) -> OfRow:
+    """Null where the column is null, or is none of the row's."""
+    return lambda row: None if row.get(name) is None else then(row[name])
+
+
+OF_ROWS: dict[str, OfRow] = {}
+for _column in NAMES:
+    OF_ROWS |= {
+        _column: _of_column(_column, lambda value: value),
+        f"{_column} > 1": _of_column(_column, lambda value: value > 1),
+        f"{_column} <= 4": _of_column(_column, lambda value: value <= 4),
+        f"abs({_column}) > 2": _of_column(_column, lambda value: abs(value) > 2),
+        f"{_column} * 2": _of_column(_column, lambda value: value * 2),
+        f"{_column} <> 'a'": _of_column(_column, lambda value: value != "a"),
+        f"{_column} IN ('b', 'bus')": _of_column(
+            _column, lambda value: value in ("b", "bus")
+        ),
+        f"length({_column})": _of_column(_column, len),
+    }
+"""Texts of outer queries that random plans may use, and what they mean."""

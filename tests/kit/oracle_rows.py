@@ -1,11 +1,19 @@
-"""What the oracle reads and what it says: rows of a log, settings of a stream, changes."""
+"""What the oracle reads and what it says: rows of a log, settings of a stream, changes; what follows of a fix."""
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+import numpy as np
+from pyproj import Geod
 from shapely.geometry.base import BaseGeometry
+
+from st_common.reference.columns import objects
+from st_common.reference.metric import Metric, Point
+from st_common.reference.shapes import distances
+
+_GEOD = Geod(ellps="WGS84")
 
 
 class Feature(NamedTuple):
@@ -22,9 +30,6 @@ Layers = Mapping[tuple[str, int], Sequence[Feature]]
 
 Pair = tuple[str, str | None]
 """An object and its partner (None where a query joins nothing); of an aggregate the text of a group, and None."""
-
-NEVER = -(1 << 62)
-"""The clock before anything was seen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,3 +124,71 @@ class Outcome:
     late: int
     double: int
     used: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A fix that was used, and what follows from the reading before it: None when that was none, gone or expired.
+
+    `velocity` is in coordinates per second, `heading_deg` from north to the east, None for one that has not moved.
+    """
+
+    fix: Fix
+    elapsed_s: float | None = None
+    speed_mps: float | None = None
+    velocity: Point | None = None
+    heading_deg: float | None = None
+    acceleration_mps2: float | None = None
+
+    @property
+    def at(self) -> Point:
+        """Where the object was."""
+        return self.fix.x, self.fix.y
+
+
+def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
+    """A fix with elapsed time, speed and velocity since the reading before, if there is one."""
+    if before is None or fix.gone:
+        return Reading(fix=fix)
+    elapsed_s = (fix.event_us - before.fix.event_us) / 1e6
+    way = metres(before.at, (fix.x, fix.y), geographic=rules.geographic)
+    speed_mps, was_mps = way / elapsed_s, before.speed_mps
+    turn = fix.x - before.fix.x
+    if rules.geographic and abs(turn) > 180:
+        turn -= math.copysign(360, turn)
+    velocity = turn / elapsed_s, (fix.y - before.fix.y) / elapsed_s
+    return Reading(
+        fix=fix,
+        elapsed_s=elapsed_s,
+        speed_mps=speed_mps,
+        acceleration_mps2=None
+        if was_mps is None
+        else (speed_mps - was_mps) / elapsed_s,
+        velocity=velocity,
+        heading_deg=heading(before.at, (fix.x, fix.y), geographic=rules.geographic),
+    )
+
+
+def heading(a: Point, b: Point, *, geographic: bool) -> float | None:
+    """In which direction the second of two points lies from the first; None where they are one place."""
+    if metres(a, b, geographic=geographic) == 0:
+        return None
+    if geographic:
+        return float(_GEOD.inv(*a, *b)[0]) % 360
+    return (90 - math.degrees(math.atan2(b[1] - a[1], b[0] - a[0]))) % 360
+
+
+def metres(a: Point, b: Point, *, geographic: bool) -> float:
+    """The distance of two points: geodesic on degrees, of the plane otherwise."""
+    (x, y), (to_x, to_y) = np.array(a), np.array(b)
+    return float(Metric(is_flat=not geographic).distance(x, y, to_x, to_y))
+
+
+def distance_m(
+    geometry: BaseGeometry, x: float, y: float, *, geographic: bool
+) -> float:
+    """How far a geometry is from a point, as the reference measures it."""
+    metric = Metric(is_flat=not geographic)
+    return float(
+        distances(objects([geometry]), np.array([x]), np.array([y]), metric)[0]
+    )

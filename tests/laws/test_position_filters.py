@@ -28,8 +28,7 @@ from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import holds
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.oracle_filters import filtered
-from tests.kit.oracle_readings import Known, reading_of
+from tests.kit.oracle_history import filtered
 from tests.kit.random_plans import KINDS
 from tests.kit.strategies import case_of, cases, courses, filters, segmentations
 
@@ -84,12 +83,12 @@ def trips(draw):
 
 
 def by_brute_force(fixes, by):
-    rules, known, said = oracle.Rules(filters=((0, by),)), Known(), []
+    rules, last, said = oracle.Rules(filters=((0, by),)), {}, []
     for fix in fixes:
-        found = filtered(fix, known, rules)
+        found = filtered(fix, last.get(fix.object), rules)
         said.append("accepted" if found is None else found[0])
         if found is None:
-            known.take(reading_of(fix, known.alive.get(fix.object), rules))
+            last[fix.object] = fix
     return said
 
 

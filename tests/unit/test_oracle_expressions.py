@@ -17,8 +17,7 @@ from tests.kit.oracle_expressions import (
     text_of,
     value_of,
 )
-from tests.kit.oracle_readings import Reading
-from tests.kit.oracle_rows import Fix
+from tests.kit.oracle_rows import Fix, Reading
 from tests.kit.strategies import READINGS
 
 FIXES = [

@@ -43,7 +43,7 @@ from st_common.regions.registry import (
     region_mask,
     region_to_json,
 )
-from tests.kit.oracle_members import fixes_of
+from tests.kit.oracle_history import fixes_of
 from tests.kit.oracle_rows import Rules
 
 BOX = Box(minx=0, miny=0, maxx=4, maxy=3)
