@@ -294,7 +294,7 @@ command-docs: $(VENV)/.ready ## write docs/commands.md, every command and option
 	@$(BIN)/python tools/commands.py
 
 .PHONY: settings-docs
-settings-docs: $(VENV)/.ready ## write docs/settings.md, every key of the settings, from the code and the comments of conf/
+settings-docs: $(VENV)/.ready ## write docs/settings.md, the comments of conf/ and the JSON schemas from the declarations of settings
 	@$(BIN)/python tools/settings.py
 
 # --- to run ------------------------------------------------------------------------------------------------------------

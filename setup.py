@@ -11,6 +11,7 @@ SHIPPED = (
     "data_contracts/*.yaml",
     "data_contracts/*.json",
     "conf/*.toml",
+    "conf/schema/*.json",
     "pom.xml",
     "requirements/jars.sha256",
 )

@@ -1,109 +1,40 @@
 """What a program takes, declared once: its command line is parsed by it, and forms and bodies can be made of it.
 
-Parameter("regions", WHOLE, "how many are wanted", default=40, least=1)   ->   --regions 40
-Parameter("group", NAME, "whose streams and layers", is_word=True)        ->   default
+Parameter("regions", whole(), "how many are wanted", default=40)            ->   --regions 40
+Parameter("group", named(), "whose streams and layers", is_word=True)       ->   default
 """
 
 import argparse
-import keyword
-import math
-import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time
-from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any
 
+from st_common.config.keys import Key
+from st_common.config.values import WrongError
 from st_common.errors import ConfigError
-from st_common.home import NAME_PATTERN
-
-Kind = Literal[
-    "text", "name", "whole", "number", "flag", "day", "time", "file", "names"
-]
-TIME_PATTERN = r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:\d\d))?"
-"""How a form knows a day, or a time with its zone."""
-
-
-def _time(text: str) -> datetime:
-    """The beginning of a day (UTC), or a time in UTC; one without a zone stays without."""
-    try:
-        return datetime.combine(date.fromisoformat(text), time(tzinfo=UTC))
-    except ValueError:
-        at = datetime.fromisoformat(text)
-    return at if at.tzinfo is None else at.astimezone(UTC)
-
-
-_OF_KIND: Mapping[Kind, Callable[[str], Any]] = MappingProxyType(
-    {
-        "text": str,
-        "name": str,
-        "whole": int,
-        "number": float,
-        "day": date.fromisoformat,
-        "time": _time,
-        "file": Path,
-        "names": lambda text: [one.strip() for one in text.split(",") if one.strip()],
-    }
-)
-_WORDS: Mapping[Kind, str] = MappingProxyType(
-    {
-        "text": "a text",
-        "name": "a name such as parks",
-        "whole": "a whole number",
-        "number": "a number",
-        "day": "a day such as 2024-01-31",
-        "time": "a day such as 2024-01-31 (UTC), or a time with its zone such as 2024-01-31T10:00Z",
-        "file": "a file",
-        "names": "names with commas between them",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)
-class Parameter:
-    """One value that a program takes.
+class Parameter(Key):
+    """One value that a program takes. A flag, of which nobody says a default, is set by being there.
 
     Attributes:
-        name: as the option has it, without its dashes.
-        kind: what it is.
-        text: what it says, for people; the first letter small.
-        default: where nobody gives it; None: there is none, and what `text` says counts. A flag is set by True.
         title: what a form calls it; "": the name, with a capital letter.
-        unit: of a number, such as `hours`.
-        choices: what it may be.
-        pattern: what a text must match.
-        least: the least number.
-        above: what a number must exceed.
-        most: the greatest number.
         is_word: it stands for itself, without the name; such words come in the order in which they are declared.
-        is_required: the program cannot do without it.
     """
 
-    name: str
-    kind: Kind
-    text: str
-    default: Any = None
     title: str = ""
-    unit: str = ""
-    choices: tuple[str, ...] = ()
-    pattern: str = ""
-    least: float = -math.inf
-    above: float = -math.inf
-    most: float = math.inf
     is_word: bool = False
-    is_required: bool = False
 
     @property
-    def key(self) -> str:
-        """Its name in Python, and in forms: `source_crs`, `from_`."""
-        name = self.name.replace("-", "_")
-        return f"{name}_" if keyword.iskeyword(name) else name
+    def is_flag(self) -> bool:
+        """Whether it is true or false, and so has no value on a command line."""
+        return self.type.schema.get("type") == "boolean"
 
     @property
     def option(self) -> str:
         """What says it on a command line; of a flag that is set what takes it back: `--no-purge`."""
-        is_set = self.kind == "flag" and self.default
+        is_set = self.is_flag and self.default
         return f"--no-{self.name}" if is_set else f"--{self.name}"
 
     def read(self, text: str) -> Any:
@@ -115,42 +46,13 @@ class Parameter:
         if not text and not self.is_required:
             return self.default
         try:
-            value = _OF_KIND[self.kind](text)
-        except (ValueError, OverflowError):
-            raise self._wrong(text) from None
-        if self.choices and value not in self.choices:
-            raise self._wrong(text)
-        pattern = NAME_PATTERN if self.kind == "name" else self.pattern
-        if pattern and not re.fullmatch(pattern, text):
-            raise self._wrong(text)
-        if self.kind in ("whole", "number") and not self._is_within(value):
-            raise self._wrong(text)
-        if isinstance(value, datetime) and value.tzinfo is None:
-            raise ConfigError(
-                f"{self.name} is {text!r}, a time without its zone",
-                hint=f"{text}Z for UTC, or another zone, as {text}+02:00",
-            )
-        return value
-
-    def _is_within(self, value: float) -> bool:
-        return self.least <= value <= self.most and value > self.above
-
-    def _wrong(self, text: str) -> ConfigError:
-        return ConfigError(f"{self.name} is {text!r}", hint=self.takes)
-
-    @property
-    def takes(self) -> str:
-        """What it may be, in words: `a whole number, at least 1`."""
-        if self.choices:
-            return "one of " + ", ".join(self.choices)
-        words = [_WORDS.get(self.kind, "")]
-        bounds = (
-            ("at least", self.least),
-            ("above", self.above),
-            ("at most", self.most),
-        )
-        words += [f"{said} {bound:g}" for said, bound in bounds if math.isfinite(bound)]
-        return ", ".join(filter(None, [*words, self.unit]))
+            return self.type.check(self.type.read(text))
+        except WrongError as error:
+            said = f", {error}" if error.hint else ""
+            hint = error.hint or self.takes
+            raise ConfigError(f"{self.name} is {text!r}{said}", hint=hint) from None
+        except (ValueError, OverflowError, ConfigError):
+            raise ConfigError(f"{self.name} is {text!r}", hint=self.takes) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,10 +99,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _add(parser: argparse.ArgumentParser, one: Parameter) -> None:
-    if one.kind == "flag":
+    if one.is_flag:
         parser.add_argument(
             one.option,
-            dest=one.key,
+            dest=one.identifier,
             action="store_false" if one.default else "store_true",
             help=one.text,
         )
@@ -209,11 +111,11 @@ def _add(parser: argparse.ArgumentParser, one: Parameter) -> None:
     help_text = f"{one.text} ({one.takes}){default}".replace("%", "%%")
     given: dict[str, Any] = {"type": _typed(one), "default": one.default}
     if not one.is_word:
-        given |= {"dest": one.key, "required": one.is_required}
-        given["metavar"] = one.unit.upper() or one.kind.upper()
+        given |= {"dest": one.identifier, "required": one.is_required}
+        given["metavar"] = (one.unit or one.name).upper()
     elif not one.is_required:
         given["nargs"] = "?"
-    name = one.key if one.is_word else f"--{one.name}"
+    name = one.identifier if one.is_word else f"--{one.name}"
     parser.add_argument(name, help=help_text, **given)
 
 

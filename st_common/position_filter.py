@@ -1,60 +1,54 @@
 """Which fixes change nothing, as a stream's table `position_filter` says (SPEC X11)."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from st_common.errors import ConfigError
-from st_common.stream_keys import FILTER_KEYS
-from st_common.toml_values import checked
+from st_common.config.keys import Place, key, of_table
+from st_common.config.values import flag, number, text
+
+_LIMIT = number(above=0.0, off=True)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionFilter:
-    """Which fixes are stored and change nothing (SPEC X11): metres, metres per second, seconds; None means off.
+    """Which fixes are stored with a reason and change nothing (SPEC X11); None means off.
 
-    `accuracy` is the attribute that says how good a fix is, with a unit of length. `beyond_accuracy`: a fix must be
-    farther from the last accepted one than the accuracies of both together. `accept_after_s` is for how long the last
-    accepted fix is a measure for others.
+    Attributes:
+        accuracy: the attribute that says how good a fix is; its unit is a length: hacc = "double m".
+        max_accuracy_m: known worse than that is `accuracy`.
+        beyond_accuracy: true: moved less than the accuracies of both fixes together is `within_accuracy`.
+        min_distance_m: moved less than that since the last accepted fix is `distance`.
+        max_speed_mps: faster than that since the last accepted fix is `speed`.
+        accept_after_s: so long after the last accepted fix that one is no measure any more, and only max_accuracy_m
+            judges.
     """
 
-    accuracy: str | None = None
-    max_accuracy_m: float | None = None
-    beyond_accuracy: bool = False
-    min_distance_m: float | None = None
-    max_speed_mps: float | None = None
-    accept_after_s: float | None = None
+    accuracy: str | None = field(default=None, metadata=key(text))
+    max_accuracy_m: float | None = field(default=None, metadata=key(_LIMIT))
+    beyond_accuracy: bool = field(default=False, metadata=key(flag))
+    min_distance_m: float | None = field(default=None, metadata=key(_LIMIT))
+    max_speed_mps: float | None = field(default=None, metadata=key(_LIMIT))
+    accept_after_s: float | None = field(default=None, metadata=key(_LIMIT))
 
 
-def position_filter_of(table: Mapping[str, Any], place: str) -> PositionFilter:
+def position_filter_of(table: Mapping[str, Any], place: Place) -> PositionFilter:
     """The filter of a table of settings, which has at least one limit.
-
-    Args:
-        table: its keys and values.
-        place: where it stands, for errors.
 
     Raises:
         ConfigError: a key is unknown or wrong, there is no limit, or `accuracy` is missing.
     """
-    place = f"{place} position_filter:"
-    position_filter = PositionFilter(
-        **checked(table, FILTER_KEYS, PositionFilter, place)
-    )
-    if position_filter.accuracy is None and (
-        position_filter.max_accuracy_m or position_filter.beyond_accuracy
-    ):
-        raise ConfigError(
-            f"{place} accuracy is missing",
+    limits = of_table(PositionFilter, table, place)
+    if limits.accuracy is None and (limits.max_accuracy_m or limits.beyond_accuracy):
+        raise place.wrong(
+            "accuracy is missing",
             hint="name the attribute that says how good a fix is",
         )
-    limits = (
-        position_filter.min_distance_m,
-        position_filter.max_speed_mps,
-        position_filter.max_accuracy_m,
-    )
-    if not position_filter.beyond_accuracy and limits == (None, None, None):
-        raise ConfigError(
-            f"{place} it has no limit",
+    if not limits.beyond_accuracy and (
+        limits.min_distance_m is limits.max_speed_mps is limits.max_accuracy_m is None
+    ):
+        raise place.wrong(
+            "it has no limit",
             hint="set max_speed_mps, min_distance_m, max_accuracy_m or beyond_accuracy",
         )
-    return position_filter
+    return limits

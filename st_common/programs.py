@@ -1,22 +1,35 @@
 """The jobs and what each takes: read by their command lines, and to be read by forms, without Spark."""
 
+from st_common.config.values import (
+    day,
+    file,
+    flag,
+    instant,
+    matching,
+    named,
+    names,
+    number,
+    one_of,
+    text,
+    whole,
+)
 from st_common.home import NAME_PATTERN
 from st_common.parameters import Parameter, Program
 
 ENGINES = ("spark", "local")
 PLACES = (
-    Parameter("home", "file", "the home folder; else FAIRWAY_HOME"),
+    Parameter("home", file, "the home folder; else FAIRWAY_HOME"),
     Parameter(
         "conf",
-        "file",
+        file,
         "the folder of the settings; else FAIRWAY_CONF, HOME/conf or ./conf",
     ),
 )
 """What all jobs take."""
-_STREAM = Parameter("stream", "name", "only this stream; else all of the settings")
+_STREAM = Parameter("stream", named(), "only this stream; else all of the settings")
 _GROUP = Parameter(
     "group",
-    "name",
+    named(),
     "the group of streams and layers",
     default="default",
     title="Group of regions",
@@ -26,66 +39,60 @@ LOAD_LAYER = Program(
     "load_layer",
     "Replaces a layer by the features of a file, in one commit, and tells the streams and queries of its features.",
     (
-        Parameter("layer", "name", "its name", is_word=True),
+        Parameter("layer", named(), "its name", is_word=True),
         Parameter(
             "file",
-            "file",
+            file,
             "features: OpenStreetMap, GeoJSON, CSV, KML, .. (docs/cli.md)",
             is_word=True,
         ),
         _GROUP,
-        Parameter("kinds", "names", "kinds of conf/layers.toml; none: all", default=()),
+        Parameter("kinds", names, "kinds of conf/layers.toml; none: all", default=()),
         Parameter(
             "attribution",
-            "text",
+            text,
             "whose data it is; none: OpenStreetMap's where the ids of features are its own",
         ),
         Parameter(
             "table",
-            "text",
+            text,
             "which table of a file, or which file of an archive; none: it has one",
         ),
         Parameter(
             "id",
-            "text",
+            text,
             "column or property; none: what the format has, else the place in the file",
             title="Column of ids",
         ),
         Parameter(
             "source-crs",
-            "text",
+            matching("EPSG:[0-9]{1,6}"),
             "of its coordinates, as EPSG:25832; none: as the file says",
             title="System of the file",
-            pattern="EPSG:[0-9]{1,6}",
         ),
-        Parameter(
-            "x", "text", "of CSV; none: it is found", title="Column of longitudes"
-        ),
-        Parameter(
-            "y", "text", "of CSV; none: it is found", title="Column of latitudes"
-        ),
+        Parameter("x", text, "of CSV; none: it is found", title="Column of longitudes"),
+        Parameter("y", text, "of CSV; none: it is found", title="Column of latitudes"),
         Parameter(
             "place",
-            "text",
+            text,
             "of CSV, as WKT, EWKT or WKB; none: it is found",
             title="Column of geometries",
         ),
         Parameter(
             "lat-lon",
-            "flag",
+            flag,
             "the file has latitude where longitude should stand",
             title="Latitude first",
         ),
         Parameter(
             "engine",
-            "text",
+            one_of(*ENGINES),
             "what reads the file and writes the table",
             default="spark",
-            choices=ENGINES,
         ),
         Parameter(
             "spread",
-            "flag",
+            flag,
             "instead, without layer and file: spread all layers over the newest regions of their groups",
         ),
     ),
@@ -97,7 +104,7 @@ PARTITION = Program(
     (
         Parameter(
             "group",
-            "name",
+            named(),
             "the group of streams and layers",
             title="Group of regions",
             default="default",
@@ -105,68 +112,57 @@ PARTITION = Program(
         ),
         Parameter(
             "strategy",
-            "text",
+            one_of("sample", "elements", "thresholds"),
             "how regions are found: from a sample, the first elements, or those that there are",
             default="sample",
-            choices=("sample", "elements", "thresholds"),
         ),
         Parameter(
             "upper",
-            "number",
+            number(above=0),
             "what holds more is split, by thresholds and by --rebalance; none: as the group was made",
             title="Upper threshold",
-            above=0,
         ),
         Parameter(
             "lower",
-            "number",
+            number(least=0),
             "what holds less is merged; none: a quarter of the upper one",
             title="Lower threshold",
-            least=0,
         ),
-        Parameter(
-            "unit", "text", "of both thresholds", default="rows", choices=("rows", "mb")
-        ),
+        Parameter("unit", one_of("rows", "mb"), "of both thresholds", default="rows"),
         Parameter(
             "share",
-            "number",
+            number(above=0, most=1),
             "of the data, for sample; none: .002, and at least 300 rows per region",
-            above=0,
-            most=1,
         ),
         Parameter(
             "first",
-            "whole",
+            whole(least=1),
             "of the stream, for elements",
             title="First n",
             unit="elements",
             default=10_000,
-            least=1,
         ),
-        Parameter("regions", "whole", "how many", default=40, least=1, most=10_000),
+        Parameter("regions", whole(least=1, most=10_000), "how many", default=40),
         Parameter(
             "source",
-            "text",
+            matching("[^-].*"),
             "stream:NAME, layer:NAME or a file, several with commas; none: the logs of the group's streams",
-            pattern="[^-].*",
         ),
         Parameter(
             "tree",
-            "text",
+            one_of("kdtree", "quadtree"),
             "of Sedona's, that parts a sample on Spark",
             default="kdtree",
-            choices=("kdtree", "quadtree"),
         ),
         Parameter(
             "engine",
-            "text",
+            one_of(*ENGINES),
             "what reads the sources and splits space; local splits at medians",
             default="spark",
-            choices=ENGINES,
         ),
         Parameter(
             "rebalance",
-            "flag",
+            flag,
             "instead, without group: keep all groups that have thresholds between them",
         ),
     ),
@@ -178,22 +174,21 @@ MAINTAIN = Program(
     (
         Parameter(
             "purge",
-            "flag",
+            flag,
             "take out rows that are older than their table's retention",
             default=True,
         ),
         Parameter(
             "levels",
-            "flag",
+            flag,
             "instead: bring `latest` up to date and take the snapshots that are due",
         ),
-        Parameter("stream", "name", "with --levels: only this stream"),
+        Parameter("stream", named(), "with --levels: only this stream"),
         Parameter(
             "engine",
-            "text",
+            one_of(*ENGINES),
             "what keeps the tables that no stream appends to; the others are kept without Spark",
             default="spark",
-            choices=ENGINES,
         ),
     ),
 )
@@ -203,13 +198,12 @@ REPROCESS = Program(
     "Processes the days that an interval touches again, of one stream, or of all for which they are closed.",
     (
         _STREAM,
-        Parameter("from", "time", "the beginning", is_required=True),
-        Parameter("to", "time", "the end, not in it", is_required=True),
+        Parameter("from", instant, "the beginning", is_required=True),
+        Parameter("to", instant, "the end, not in it", is_required=True),
         Parameter(
             "engine",
-            "text",
+            one_of(*ENGINES),
             "what folds a day; none: the one that a stream runs on",
-            choices=ENGINES,
         ),
     ),
 )
@@ -218,13 +212,12 @@ REPORT_QUALITY = Program(
     "report_quality",
     "Checks one day, or every closed day that was not checked, and writes a report and the results of each.",
     (
-        Parameter("day", "day", "a closed day (UTC); none: all that were not checked"),
+        Parameter("day", day, "a closed day (UTC); none: all that were not checked"),
         Parameter(
             "engine",
-            "text",
+            one_of(*ENGINES),
             "what reads and judges the rows, and writes the results",
             default="spark",
-            choices=ENGINES,
         ),
     ),
 )
@@ -233,11 +226,9 @@ RUN_STREAM = Program(
     "run_stream",
     "Runs a stream with the engine that is asked for, or else the one of its settings, until it is asked to stop.",
     (
-        Parameter("stream", "name", "its name", is_word=True, is_required=True),
-        Parameter(
-            "engine", "text", "what runs it; none: its settings say", choices=ENGINES
-        ),
-        Parameter("until-idle", "flag", "end when the log holds nothing more"),
+        Parameter("stream", named(), "its name", is_word=True, is_required=True),
+        Parameter("engine", one_of(*ENGINES), "what runs it; none: its settings say"),
+        Parameter("until-idle", flag, "end when the log holds nothing more"),
     ),
 )
 
@@ -247,21 +238,17 @@ SUPERVISE = Program(
     (
         Parameter(
             "reset",
-            "text",
+            matching(f"(deliveries/)?{NAME_PATTERN}"),
             "a stream, or deliveries/NAME, that was given up: it may start at once",
             title="Start again",
-            pattern=f"(deliveries/)?{NAME_PATTERN}",
         ),
         Parameter(
             "every",
-            "number",
+            number(above=0),
             "tick again and again, so far apart, until SIGTERM",
             unit="seconds",
-            above=0,
         ),
-        Parameter(
-            "beat", "file", "with --every: touched after each tick that went well"
-        ),
+        Parameter("beat", file, "with --every: touched after each tick that went well"),
     ),
     module="st_common.processes.supervise",
 )
@@ -270,9 +257,9 @@ DELIVER = Program(
     "Hands the changes of a stream to its receiver, a stream or what the settings name, from where it ended before.",
     (
         Parameter(
-            "delivery", "text", "the delivery's name", is_word=True, is_required=True
+            "delivery", text, "the delivery's name", is_word=True, is_required=True
         ),
-        Parameter("until-idle", "flag", "end when all that is committed is delivered"),
+        Parameter("until-idle", flag, "end when all that is committed is delivered"),
     ),
     module="st_common.processes.deliver",
 )
@@ -280,15 +267,13 @@ REPORT_STREAMS = Program(
     "report_streams",
     "Writes for each stream that has fixes the page of its last hours, as `fairway report` does.",
     (
-        Parameter("stream", "name", "only this stream; none: all that have fixes"),
+        Parameter("stream", named(), "only this stream; none: all that have fixes"),
         Parameter(
             "hours",
-            "number",
+            number(above=0, most=24 * 366),
             "how long before its newest fix a page begins",
             unit="hours",
             default=24.0,
-            above=0,
-            most=24 * 366,
         ),
     ),
     module="st_common.processes.report_streams",

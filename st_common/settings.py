@@ -10,25 +10,25 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from st_common.config.keys import Place, keys_of, read_toml, tables_of, values_of
 from st_common.entry_filter import EntryFilter
 from st_common.errors import ConfigError
 from st_common.feed_keys import source_settings
+from st_common.formats.format import Format
 from st_common.formats.registry import format_of
 from st_common.home import checked_name, require_own_view, view_name
 from st_common.installed import own_jars, shipped
-from st_common.position_filter import position_filter_of
+from st_common.position_filter import PositionFilter, position_filter_of
 from st_common.redaction import keep_secret
-from st_common.spark_keys import spark_settings
+from st_common.spark_keys import SparkSettings, spark_settings
 from st_common.stream_columns import Columns as Columns  # noqa: PLC0414 - others take these from here
 from st_common.stream_columns import columns_of_table
-from st_common.stream_keys import STREAM_KEYS, keys_below
 from st_common.stream_settings import CLEANING, check_together
 from st_common.stream_settings import PUBLIC_ID_KEY as PUBLIC_ID_KEY  # noqa: PLC0414
 from st_common.stream_settings import AttributeType as AttributeType  # noqa: PLC0414
 from st_common.stream_settings import Codec as Codec  # noqa: PLC0414
 from st_common.stream_settings import Engine as Engine  # noqa: PLC0414
 from st_common.stream_settings import StreamSettings as StreamSettings  # noqa: PLC0414
-from st_common.toml_values import checked, known, read_toml
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
 
@@ -148,24 +148,20 @@ def load_streams(conf: Path, *, begun: Begun = _never) -> Streams:
     """
     path = _streams_file(conf)
     try:
-        document = read_toml(path)
+        document, place = read_toml(path)
     except FileNotFoundError:
         raise ConfigError(
             f"{path} does not exist",
             hint="name the folder by --conf or FAIRWAY_CONF; `fairway init` begins one in the home",
         ) from None
-    known(document, ("streams",), f"{path}:")
-    streams = document.get("streams", {})
-    if not isinstance(streams, dict):
-        raise ConfigError(f"{path}: streams must be tables", hint="[streams.NAME]")
     settings_of: dict[str, StreamSettings] = {}
     broken: dict[str, ConfigError] = {}
     by_view: dict[str, str] = {}
-    for name, table in streams.items():
+    for name, table in tables_of(document, "streams", place).items():
         try:
             require_own_view(name, by_view.setdefault(view_name(name), name))
             settings_of[name] = stream_of_table(
-                name, with_begun(name, table, begun), path
+                name, with_begun(name, table, begun), place
             )
         except ConfigError as error:
             broken[name] = error
@@ -196,41 +192,30 @@ def broken_of(streams: Collection[str]) -> Mapping[str, ConfigError]:
     return streams.broken if isinstance(streams, Streams) else {}
 
 
-def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
+def stream_of_table(name: str, table: object, file: Place | Path) -> StreamSettings:
     """The stream that a table of settings describes.
 
     Args:
         name: of the stream.
         table: its keys and values.
-        path: the file that it stands in, for errors.
+        file: what it stands in, for errors.
 
     Raises:
         ConfigError: a key is unknown, missing, of the wrong type or out of its range.
     """
-    place = f"{path}: stream {name!r}:"
+    file = file if isinstance(file, Place) else Place(file=file)
+    place = file.below("streams", name, called=f"stream {name!r}:")
     try:
         checked_name(name, "stream")
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+        raise replace(place, called="").wrong(error.message, hint=error.hint) from None
     if not isinstance(table, dict):
-        raise ConfigError(f"{place} must be a table", hint=f"[streams.{name}]")
-    known(table, tuple(STREAM_KEYS), place, below=keys_below(name))
-    values = checked(table, STREAM_KEYS, StreamSettings, place)
+        raise place.wrong("must be a table", hint=f"[streams.{name}]")
+    values = values_of(
+        keys_of(StreamSettings), table, place, elsewhere=_keys_below(name)
+    )
     form = format_of(values["format"])
-    values["columns"] = columns_of_table(
-        values["columns"],
-        attributes=values.get("attributes", {}),
-        of_format=form.columns,
-        place=f"{place} columns:",
-    )
-    if "position_filter" in values:
-        values["position_filter"] = position_filter_of(values["position_filter"], place)
-    if "spark" in values:
-        values.setdefault("engine", "spark")  # who says where it runs means it
-    values["spark"] = spark_settings(values.get("spark", {}), place)
-    values["sources"] = source_settings(
-        values.get("sources", {}), place, above=STREAM_KEYS
-    )
+    values |= _tables_below(values, form, place)
     values |= _attributes_of(values.get("attributes", {}), values["columns"])
     if "where" in values:
         values["where"] = _entry_filter(values, place)
@@ -239,7 +224,44 @@ def stream_of_table(name: str, table: object, path: Path) -> StreamSettings:
     return stream
 
 
-def _entry_filter(values: Mapping[str, Any], place: str) -> EntryFilter:
+def _tables_below(
+    values: Mapping[str, Any], form: Format, place: Place
+) -> dict[str, Any]:
+    """What the tables of a stream say that are keys of its own; who says where Spark runs means it."""
+    of_filter = values.get("position_filter")
+    return {
+        "engine": values.get("engine", "spark" if "spark" in values else "local"),
+        "columns": columns_of_table(
+            values["columns"],
+            attributes=values.get("attributes", {}),
+            of_format=form.columns,
+            place=place.below("columns", called="columns:"),
+        ),
+        "position_filter": None
+        if of_filter is None
+        else position_filter_of(
+            of_filter, place.below("position_filter", called="position_filter:")
+        ),
+        "spark": spark_settings(
+            values.get("spark", {}), place.below("spark", called="spark:")
+        ),
+        "sources": source_settings(
+            values.get("sources", {}), place, above=keys_of(StreamSettings)
+        ),
+    }
+
+
+def _keys_below(name: str) -> dict[str, tuple[str, str]]:
+    """The keys of tables of a stream that are taken for its own, and where they belong."""
+    own = keys_of(StreamSettings).keys()
+    return {
+        key: (f"{key!r} is no key of the stream", f"put it into [streams.{name}.{of}]")
+        for of, kind in (("position_filter", PositionFilter), ("spark", SparkSettings))
+        for key in keys_of(kind).keys() - own
+    }
+
+
+def _entry_filter(values: Mapping[str, Any], place: Place) -> EntryFilter:
     """The filter that a key `where` says; a parser is imported for who has one."""
     from st_common.query.entry_condition import entry_filter_of
 

@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from st_common.errors import ConfigError
+from st_common.config.keys import Key, Place, key, keys_of, values_of
+from st_common.config.values import WrongError, takes, words
 from st_common.formats.format_settings import Column, parts
 from st_common.regions.by_extent import Extent
-from st_common.stream_keys import Owner, column_checks
-from st_common.toml_values import checked
 
 YOUNGER: Mapping[str, object] = {
     "object_value": None,
@@ -24,49 +23,122 @@ YOUNGER: Mapping[str, object] = {
 GEOMETRY = "geometry"
 """The attribute that holds the geometry of an element, as WKT."""
 _PLACES = {"place", "box", "shape"}
+_ORIGINS = (
+    "file name",
+    "source",
+)  # what the object of records may follow from that say none
+_SIDES = (2, 4, 6, 8)  # of boxes of one to four dimensions
+
+
+@takes("the name or the number of a column", type=["string", "integer"])
+def column(value: object) -> str:
+    """The name of a column."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if not isinstance(value, str) or not value:
+        raise WrongError("must be the name or the number of a column")
+    return value
+
+
+@takes("a column, or several in a list", type=["string", "integer", "array"])
+def column_list(value: object) -> Column:
+    """One column, or several in a list; a list of one is that one."""
+    each = value if isinstance(value, list) else [value]
+    names: tuple[str, ...] = tuple(column(name) for name in each)
+    if not names or len(set(names)) < len(names):
+        raise WrongError("must be columns, each once")
+    return names if len(names) > 1 else names[0]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Owner:
+    """The object of records that say none.
+
+    Attributes:
+        value: its id; None: it follows from where they come from.
+        origin: from what: `file name`, without its ending, or `source`.
+    """
+
+    value: str | None = None
+    origin: str | None = None
+
+
+@takes(
+    'a column, several in a list, `{ value = "ID" }`, or `{ from = "file name" }` or `"source"`',
+    type=["string", "integer", "array", "object"],
+)
+def owner(value: object) -> Column | Owner:
+    """The columns of ids, or whose records are that have none."""
+    if not isinstance(value, dict):
+        names: Column = column_list(value)
+        return names
+    if value.keys() == {"from"} and value["from"] in _ORIGINS:
+        return Owner(origin=value["from"])
+    text_ = value.get("value")
+    if value.keys() != {"value"} or not isinstance(text_, str) or not text_.strip():
+        raise WrongError(
+            'must be { value = "ID" }, { from = "file name" } or { from = "source" }'
+        )
+    return Owner(value=text_.strip())
+
+
+@takes(
+    "the columns of 1 to 4 low and high sides, in a list",
+    type="array",
+    minItems=2,
+    maxItems=8,
+)
+def box_sides(value: object) -> tuple[str, ...]:
+    """The names of the columns of sides."""
+    if not isinstance(value, list) or len(value) not in _SIDES:
+        raise WrongError('must be columns of sides: ["lo1", "hi1", "lo2", "hi2"]')
+    names = tuple(column(name) for name in value)
+    if len(set(names)) < len(names):
+        raise WrongError("must be columns, each once")
+    return names
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Columns:
     """The names that a format's records give to the parts of a fix.
 
-    `event_ts` None: the segment's arrival is the time of its fixes. A record whose `gone` column holds one of
-    `gone_values` says that its object has left; it needs no coordinates. Without a header a name is a column's
-    number, counted from "1".
+    Without a header a name is a column's number, counted from "1". A record that says that its object has left needs
+    no coordinates.
 
     Attributes:
-        object: the column of ids. Of several an id is all their values with "/" between them: `18/640`. None where the
-            records say none: then it is one of the next two.
+        object: the id of the object. Several columns are one id: ["oper", "veh"] gives 18/640. Of records that have
+            none: { value = "phone" }, one id for all; { from = "file name" }, the name of the file without its ending;
+            { from = "source" }, the name of the source.
         object_value: the id of all records.
         object_from: from what the id of a record follows: the `file name` that it came in, or its `source`. Whoever
             writes the log says it in front of the records (`said_before`).
-        event_ts: the column of times. Of several it is all their texts with a blank between them.
-        age: the column of the seconds by which a place is older than its `event_ts`.
-        x: the column of x or longitude, or those that are one together, such as the number and its hemisphere; None
-            where `place` has both.
-        y: likewise.
-        place: the column whose values are points: `POINT (24.9 60.1)`.
-        box: the columns of the sides of a box, of one to four dimensions: the low and the high one of the first, of
-            the second, .. (SPEC B7). They are the attributes lo1, hi1, ..; x and y are the middle of the first two.
-        shape: the column whose values are geometries of any kind. They are the attribute `geometry`, as WKT; x and y
-            are a point on them.
-        gone: see above.
-        gone_values: see above.
+        event_ts: the time of the fix. Several columns are one time: ["date", "time"]. Without it a record's time is
+            its arrival, each record of a segment a microsecond after the one before.
+        age: the column that says by how many seconds a place is older than event_ts: "seen_pos" beside "document.now".
+        x: x, or longitude (east); several columns are one value together, such as the number and its hemisphere.
+        y: y, or latitude (north); likewise.
+        place: in place of x and y: a column of points as WKT or WKB.
+        shape: in place of x and y: a column of lines, areas or points as WKT, WKB or GeoJSON; the attribute geometry
+            holds them.
+        box: in place of x and y: the columns of a box's sides, ["lo1", "hi1", "lo2", "hi2"], of 1 to 4 dimensions; they
+            are the attributes lo1, hi1, ..
+        gone: the column that says that an object has left.
+        gone_values: the values by which it says so.
         attributes: the columns of those attributes that are not called as their columns.
     """
 
-    object: Column
+    object: Column = field(metadata=key(owner))
     object_value: str | None = None
     object_from: str | None = None
-    event_ts: Column | None = None
-    age: str | None = None
-    x: Column | None = None
-    y: Column | None = None
-    place: str | None = None
-    box: tuple[str, ...] = ()
-    shape: str | None = None
-    gone: str | None = None
-    gone_values: tuple[str, ...] = ("true", "1")
+    event_ts: Column | None = field(default=None, metadata=key(column_list))
+    age: str | None = field(default=None, metadata=key(column))
+    x: Column | None = field(default=None, metadata=key(column_list))
+    y: Column | None = field(default=None, metadata=key(column_list))
+    place: str | None = field(default=None, metadata=key(column))
+    box: tuple[str, ...] = field(default=(), metadata=key(box_sides))
+    shape: str | None = field(default=None, metadata=key(column))
+    gone: str | None = field(default=None, metadata=key(column))
+    gone_values: tuple[str, ...] = field(default=("true", "1"), metadata=key(words))
     attributes: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     def of_attribute(self, name: str) -> str:
@@ -107,7 +179,7 @@ def columns_of_table(
     *,
     attributes: Mapping[str, object],
     of_format: Mapping[str, str],
-    place: str,
+    place: Place,
 ) -> Columns:
     """The columns that a table of settings names.
 
@@ -120,11 +192,12 @@ def columns_of_table(
     Raises:
         ConfigError: a key is unknown, missing or wrong, or two of them cannot stand beside each other.
     """
-    values = checked(table, column_checks(attributes), Columns, place)
+    own = {name: Key(name, column, "its column") for name in attributes}
+    values = values_of({**own, **keys_of(Columns)}, table, place)
     known = {} if _PLACES & set(values) else of_format
-    if isinstance(owner := values.get("object"), Owner):
+    if isinstance(said := values.get("object"), Owner):
         values["object"] = ()
-        values |= {"object_value": owner.value, "object_from": owner.origin}
+        values |= {"object_value": said.value, "object_from": said.origin}
     renamed = {name: values.pop(name) for name in attributes if _is_own(name, values)}
     sides = values.get("box", ())
     renamed |= dict(zip(sides_of(len(sides) // 2), sides, strict=True))
@@ -134,12 +207,14 @@ def columns_of_table(
     _check_place(columns, place)
     _check_own(columns, attributes, place)
     if columns.age is not None and columns.event_ts is None:
-        raise ConfigError(
-            f"{place} age without event_ts", hint="name the column of times by event_ts"
+        raise place.wrong(
+            "age without event_ts",
+            hint="name the column of times by event_ts",
         )
     if columns.gone is None and "gone_values" in table:
-        raise ConfigError(
-            f"{place} gone_values without gone", hint="name the column by gone"
+        raise place.wrong(
+            "gone_values without gone",
+            hint="name the column by gone",
         )
     return columns
 
@@ -148,38 +223,39 @@ def _is_own(name: str, values: Mapping[str, Any]) -> bool:
     return name in values and name not in Columns.__dataclass_fields__
 
 
-def _check_own(columns: Columns, attributes: Mapping[str, object], place: str) -> None:
+def _check_own(
+    columns: Columns, attributes: Mapping[str, object], place: Place
+) -> None:
     """What follows from box or shape is declared by nobody."""
     taken = {name.lower() for name in attributes} & set(columns.own_attributes)
     for name in sorted(taken):
-        raise ConfigError(
-            f"{place} {name} is an attribute by itself",
+        raise place.wrong(
+            f"{name} is an attribute by itself",
             hint="take it out of attributes",
         )
 
 
-def _check_place(columns: Columns, place: str) -> None:
+def _check_place(columns: Columns, place: Place) -> None:
     """A fix has x and y, or a place, a box or a shape that has both."""
     whole = [name for name in sorted(_PLACES) if getattr(columns, name)]
     if len(whole) > 1:
-        raise ConfigError(
-            f"{place} {whole[0]} beside {whole[1]}", hint="give one of them"
-        )
+        raise place.wrong(f"{whole[0]} beside {whole[1]}", hint="give one of them")
     if whole and (columns.x, columns.y) != (None, None):
-        raise ConfigError(
-            f"{place} x and y beside {whole[0]}, which holds both",
+        raise place.wrong(
+            f"x and y beside {whole[0]}, which holds both",
+            at=whole[0],
             hint="give one of them",
         )
     if whole:
         return
-    for key, name in (("x", columns.x), ("y", columns.y)):
+    for axis, name in (("x", columns.x), ("y", columns.y)):
         if name is None:
-            raise ConfigError(
-                f"{place} {key} is missing",
+            raise place.wrong(
+                f"{axis} is missing",
                 hint="x and y name two columns, or place one of points, shape of geometries, box the sides of boxes",
             )
     if set(parts(columns.x)) & set(parts(columns.y)):
-        raise ConfigError(f"{place} x and y are both {columns.x!r}")
+        raise place.wrong(f"x and y are both {columns.x!r}", at="y")
 
 
 def columns_of_json(value: Mapping[str, Any]) -> Columns:

@@ -4,9 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from st_common.config.keys import Place, key
+from st_common.config.values import (
+    flag,
+    named,
+    number,
+    one_of,
+    table,
+    text,
+    whole,
+    words,
+)
 from st_common.crs import unit_of_crs
 from st_common.entry_filter import EntryFilter
-from st_common.errors import ConfigError
 from st_common.feed_keys import SourceSettings
 from st_common.formats.format import FORMAT_KEYS
 from st_common.formats.format_settings import parts
@@ -15,7 +25,21 @@ from st_common.home import DEFAULT_GROUP
 from st_common.position_filter import PositionFilter
 from st_common.spark_keys import SparkSettings
 from st_common.stream_columns import Columns
-from st_common.stream_keys import FILTER_COLUMNS, PLANAR
+from st_common.stream_keys import (
+    COORDINATES,
+    FILTER_COLUMNS,
+    PLACE_ORDERS,
+    PLANAR,
+    attribute_types,
+    character,
+    encoding_name,
+    key_path,
+    quoting,
+    record_format,
+    system,
+    unit_of_time,
+    zone,
+)
 from st_common.times import COUNTED_PER_S
 from st_common.units import unit_of
 
@@ -26,109 +50,146 @@ Engine = Literal["spark", "local"]
 Codec = Literal["packet", "raw"]
 AttributeType = Literal["string", "double", "long", "bool"]
 
+_ABOVE_0 = number(above=0.0, off=True)
+_LEAST_1 = number(least=1.0, off=True)
+_CLOSED_DAYS = whole(least=0, most=36_500)
+_MANY = 1_000_000
+
 CLEANING = 2  # by which rules values are cleaned that come from now on; 2: lines of names are called `header`
 PUBLIC_ID_KEY = "0123456789123456"  # of streams from before there were others
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StreamSettings:
-    """One stream as `conf/streams.toml` describes it. Seconds, metres per second; None means off.
-
-    What is plain by its name is left out here.
+    """One stream as `conf/streams.toml` describes it; None means off.
 
     Attributes:
-        query: whose rows feed it, where `capture` is not told; None: nobody knows.
-        crs: "EPSG:4326" (degrees), another EPSG number, or "planar", a plane without a place on Earth.
-        time_unit: `s`, `ms`, `us`, `ns`, `excel`, `excel1904`, `iso`, `rfc2822`, or a format such as "%d/%m/%Y".
-        time_zone: where clocks stand that show times without a zone: "Europe/Berlin"; None: in UTC.
-        attributes: further columns by name, with their types.
+        name: of the stream.
+        format: csv, tsv, ndjson, gpx, geojson, parquet, opensky or boxes (docs/file-formats.md), or with columns of
+            their own gtfs-rt (GTFS-realtime), ais (ships), sbs1 and readsb (aircraft), hfp (buses and trams), nmea (GPS
+            receivers), owntracks and traccar (phones, trackers), or one that a package brings: docs/formats.md.
+        columns: which columns of the records are the parts of a fix: see below.
+        crs: the system of the coordinates: EPSG:4326, another EPSG system, or "planar" (no place on Earth). Queries
+            with lengths need one in degrees or metres.
+        query: the query whose rows feed the stream (`fairway capture`); while `running`, a process of its own does it.
+        time_unit: s, ms, us or ns since 1970, excel (days, as spreadsheets count), iso, rfc2822, or a format:
+            "%d/%m/%Y %H:%M:%S" (docs/file-formats.md#times).
+        time_zone: where clocks stand that show times without a zone: "Europe/Berlin", or "+01:00"; without it in UTC.
+        attributes: other columns to keep: string, double, long or bool; a number may have a unit, so that conditions
+            can use units: speed = "double km/h", height = "long ft". A value that cannot be read is null and counted
+            (`fairway status`), and the fix counts all the same.
         units: of attributes that have one, such as "km/h": numbers with a unit are compared in it.
-        encoding: of texts, as Python calls it.
-        decimal: what stands in front of the decimals of numbers in texts.
-        coordinates: how degrees are written: "degrees", "e7" (ten-millionths), "nmea" (degrees and minutes in one), ..
-        place_order: of two numbers in the column `place`: "lat lon" or "lon lat"; on a plane lat is y.
-        quote: of CSV; "" for none.
-        skip_lines: how many lines at the beginning of a file are no records; they never reach the log.
-        records: the key under which a JSON document has its records; None: they stand by themselves.
-        nulls: texts that stand for a missing value in any field, beside the empty one.
-        where: which records may be fixes at all; None: all.
-        drop_null_island: exactly 0, 0 is no place; None: as the format did before there was this setting.
+        encoding: csv, tsv, ndjson, geojson: of the text, "windows-1252", "latin-1", "shift_jis", .. UTF-16 needs it
+            only where nothing in a file says so.
+        decimal: what stands in front of the decimals of numbers in texts: "," in sheets of half the world.
+        coordinates: how x and y are written (degrees also with N, S, E, W, minutes and seconds): e5, e6, e7 for whole
+            numbers, ten-millionths of a degree in e7, or nmea, degrees and minutes in one: 6010.2 is 60.17.
+        place_order: "lat lon" or "lon lat": of two numbers in the column place, "60.17, 24.94". Letters and geometries
+            need none.
+        header: csv and tsv: whether a file starts with the names of its columns.
+        delimiter: csv and tsv: what stands between two columns.
+        quote: csv and tsv: what stands around a text; "off" where nothing is quoted.
+        records: ndjson: the key, or path of keys, under which a document has its records: "vehicles" of
+            {"vehicles": [{..}, {..}]}, "data.vehicles". Without it records are lines, or the elements of one array.
+        skip_lines: csv, tsv, ndjson, geojson: so many lines at the beginning of each file are no records.
+        nulls: words that stand for a missing value in any column: ["NA", "-"]; an empty one is always missing.
+        where: which records may be fixes at all: a condition on their columns, "_type = 'location' AND valid"; others
+            are rejects, filtered_out, and move nobody. Columns that are no attributes may stand there, paths in quotes.
+        drop_null_island: whether a place at exactly 0, 0 is missing_position, as devices write it that do not know
+            where they are; without it: true in degrees, false on a plane.
         cleaning: nothing that people set: by which rules values are cleaned (`decode.cleaning`); 0: by none, as logs
             from before there were any.
-        position_filter: which fixes change nothing.
-        lateness_s: how far the clock stays behind the largest event time: so long a fix may come out of order.
-        silence_s: an object that said nothing for so long leaves every answer about the present.
-        max_ahead_s: a fix whose time is so far past its arrival is rejected.
-        max_jump_s: a fix that leaps so far ahead of all fixes before is rejected, unless others confirm it.
-        max_speed_mps: how fast objects are at most; with `silence_s`, how wide caches may be.
-        moving: False: every shard gets only its own fixes, and queries that are judged at ticks are refused.
+        position_filter: which fixes are stored with a reason and change nothing: see below.
+        lateness_s: how long fixes are held, so that answers do not depend on their order; 0: they are used at once.
+        silence_s: an object that is silent for longer has expired.
+        max_ahead_s: a fix that is further ahead of its arrival is rejected; "off" for replays of old files.
+        max_jump_s: a fix that leaps so far ahead of all fixes before it is rejected as ahead_of_stream, unless its
+            arrival, a second object or the next three fixes of its object say the same; "off" believes every clock.
+        max_speed_mps: the largest speed of an object; with silence_s it says how wide caches may be.
+        moving: whether queries are judged at ticks (moving regions, KNN, pairs of objects, windows, aggregates). Where
+            it is false each shard gets only its own fixes, and such queries are refused.
         tick_s: the event time between two ticks.
-        cache_share: the part of max_speed x silence by which a moving query's cache area is wider than its region
-            (SPEC G6); without both settings, or with 0, there is no cache.
-        cache_refills: False: caches are never filled anew, as in the paper: what they miss is found and counted.
-        window_rows: how many of its newest fixes a query with CQL's windows keeps of each object at most.
-        latest_every: k of the levels of storage (SPEC P2): which readings the table `latest` takes.
-        latest_flush_s: T of them: how often it is flushed.
-        snapshot_s: T_archive: the event time between two snapshots.
-        group: whose regions its positions are stored by.
-        codec: how large segments are stored at capture.
-        raw_days: how long the raw bytes of a packet stay.
-        log_days: how long the log keeps records that no reader needs any more; None: for ever.
-        positions_days: how many closed days of fixes are kept in `positions`, 0: none; None: as the contract says.
-        changes_days: the same of `changes`.
-        spark: where the engine `spark` runs, and how much of a machine it takes.
-        sources: where its records come from, by name; `fairway capture` runs them.
+        cache_share: how much wider than its region the cache of a moving query is: the part of max_speed_mps times
+            silence_s. With 0, or without both settings, there is no cache.
+        cache_refills: whether caches are filled anew. Where it is false, as in the paper, what they miss is found and
+            counted.
+        window_rows: how many of an object's newest fixes a query with [RANGE ..] windows keeps at most.
+        latest_every: the table `latest` takes the first reading of an object and every k-th after it.
+        latest_flush_s: how often `latest` is flushed.
+        snapshot_s: event time between two snapshots; questions about the past read at most so much.
+        shards: among how many shards objects are dealt out; frozen when the stream first runs.
+        group: the group of layers whose regions the table of positions shares.
+        running: whether the supervisor keeps the stream's engine alive.
+        engine: on which engine the stream runs; answers are the same on both. Without it a stream that has begun stays
+            on the engine that it was begun on, and one with a table `spark` runs on spark.
+        codec: raw: each reader decodes; packet: large segments are decoded once, when a replay captures them.
+        raw_days: how many days the raw bytes of packets stay, for a reset that decodes them anew; off: for ever.
+        log_days: how many days the log keeps records that every reader is behind; off: for ever, see
+            docs/operations.md.
+        positions_days: how many closed days of fixes are kept; without it as many as the data contract says; 0: none
+            but those of the open day.
+        changes_days: the same of changes.
+        spark: where the engine spark runs: see below.
+        sources: where live records come from: see below.
         id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
             are found and dealt out to shards; the default is that of streams from before there were others.
     """
 
     name: str
-    format: str
-    columns: Columns
-    query: str | None = None
-    crs: str = "EPSG:4326"
-    time_unit: str = "iso"
-    time_zone: str | None = None
-    attributes: Mapping[str, AttributeType] = field(default_factory=dict, hash=False)
+    format: str = field(metadata=key(record_format))
+    columns: Columns = field(metadata=key(table))
+    crs: str = field(default="EPSG:4326", metadata=key(system))
+    query: str | None = field(default=None, metadata=key(text))
+    time_unit: str = field(default="iso", metadata=key(unit_of_time))
+    time_zone: str | None = field(default=None, metadata=key(zone))
+    attributes: Mapping[str, AttributeType] = field(
+        default_factory=dict, hash=False, metadata=key(attribute_types)
+    )
     units: Mapping[str, str] = field(default_factory=dict, hash=False)
-    encoding: str = "utf-8"
-    decimal: str = "."
-    coordinates: str = "degrees"
-    place_order: str | None = None
-    header: bool = True
-    delimiter: str = ","
-    quote: str = '"'
-    skip_lines: int = 0
-    records: str | None = None
-    nulls: tuple[str, ...] = ()
-    where: EntryFilter | None = None
-    drop_null_island: bool | None = None
+    encoding: str = field(default="utf-8", metadata=key(encoding_name))
+    decimal: str = field(default=".", metadata=key(one_of(".", ",")))
+    coordinates: str = field(default="degrees", metadata=key(one_of(*COORDINATES)))
+    place_order: str | None = field(default=None, metadata=key(one_of(*PLACE_ORDERS)))
+    header: bool = field(default=True, metadata=key(flag))
+    delimiter: str = field(default=",", metadata=key(character))
+    quote: str = field(default='"', metadata=key(quoting))
+    records: str | None = field(default=None, metadata=key(key_path))
+    skip_lines: int = field(default=0, metadata=key(whole(least=0, most=10_000)))
+    nulls: tuple[str, ...] = field(default=(), metadata=key(words))
+    where: EntryFilter | None = field(default=None, metadata=key(text))
+    drop_null_island: bool | None = field(default=None, metadata=key(flag))
     cleaning: int = 0
-    position_filter: PositionFilter | None = None
-    lateness_s: float = 0.0
-    silence_s: float | None = None
-    max_ahead_s: float | None = 60.0
-    max_jump_s: float | None = 86_400.0
-    max_speed_mps: float | None = None
-    moving: bool = True
-    tick_s: float = 1.0
-    cache_share: float = 1.0
-    cache_refills: bool = True
-    window_rows: int = 10_000
-    latest_every: int = 1
-    latest_flush_s: float = 60.0
-    snapshot_s: float | None = 3600.0
-    shards: int = 2
-    group: str = DEFAULT_GROUP
-    running: bool = False
-    engine: Engine = "local"
-    codec: Codec = "raw"
-    raw_days: float | None = 30.0
-    log_days: float | None = None
-    positions_days: int | None = None
-    changes_days: int | None = None
-    spark: SparkSettings = field(default_factory=SparkSettings)
-    sources: Mapping[str, SourceSettings] = field(default_factory=dict, hash=False)
+    position_filter: PositionFilter | None = field(default=None, metadata=key(table))
+    lateness_s: float = field(default=0.0, metadata=key(number(least=0.0)))
+    silence_s: float | None = field(default=None, metadata=key(_ABOVE_0))
+    max_ahead_s: float | None = field(
+        default=60.0, metadata=key(number(least=0.0, off=True))
+    )
+    max_jump_s: float | None = field(default=86_400.0, metadata=key(_ABOVE_0))
+    max_speed_mps: float | None = field(default=None, metadata=key(_ABOVE_0))
+    moving: bool = field(default=True, metadata=key(flag))
+    tick_s: float = field(default=1.0, metadata=key(number(least=0.000_001)))
+    cache_share: float = field(default=1.0, metadata=key(number(least=0.0)))
+    cache_refills: bool = field(default=True, metadata=key(flag))
+    window_rows: int = field(default=10_000, metadata=key(whole(least=2, most=_MANY)))
+    latest_every: int = field(default=1, metadata=key(whole(most=_MANY)))
+    latest_flush_s: float = field(default=60.0, metadata=key(number(least=1.0)))
+    snapshot_s: float | None = field(default=3600.0, metadata=key(_LEAST_1))
+    shards: int = field(default=2, metadata=key(whole(most=256)))
+    group: str = field(default=DEFAULT_GROUP, metadata=key(named("group")))
+    running: bool = field(default=False, metadata=key(flag))
+    engine: Engine = field(default="local", metadata=key(one_of("spark", "local")))
+    codec: Codec = field(default="raw", metadata=key(one_of("packet", "raw")))
+    raw_days: float | None = field(
+        default=30.0, metadata=key(number(least=0.0, off=True))
+    )
+    log_days: float | None = field(default=None, metadata=key(_LEAST_1))
+    positions_days: int | None = field(default=None, metadata=key(_CLOSED_DAYS))
+    changes_days: int | None = field(default=None, metadata=key(_CLOSED_DAYS))
+    spark: SparkSettings = field(default_factory=SparkSettings, metadata=key(table))
+    sources: Mapping[str, SourceSettings] = field(
+        default_factory=dict, hash=False, metadata=key(table)
+    )
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
 
     @property
@@ -167,93 +228,95 @@ class StreamSettings:
 
 
 def check_together(
-    stream: StreamSettings, table: Mapping[str, Any], place: str
+    stream: StreamSettings, given: Mapping[str, Any], place: Place
 ) -> None:
     """Refuses keys that are right alone and wrong beside each other.
 
     Args:
         stream: the settings.
-        table: the keys that were given, some of which have no meaning for some formats.
+        given: the keys that were given, some of which have no meaning for some formats.
         place: where they stand, for errors.
 
     Raises:
         ConfigError: two of them cannot be together.
     """
-    _check_format(stream, table, place)
+    _check_format(stream, given, place)
     _check_owner(stream, place)
     times = stream.columns.event_ts
     counts = stream.time_unit in COUNTED_PER_S
     if counts and stream.time_zone is not None:
-        raise ConfigError(
-            f"{place} time_zone = {stream.time_zone!r} of times in {stream.time_unit}",
+        raise place.wrong(
+            f"time_zone = {stream.time_zone!r} of times in {stream.time_unit}",
             hint="times that count from 1970 are instants in all zones: remove time_zone",
         )
     by_numbers = bool(parts(stream.columns.x))
     if stream.coordinates != "degrees" and not (by_numbers and stream.is_in_degrees):
-        raise ConfigError(
-            f"{place} coordinates = {stream.coordinates!r} without x and y in degrees",
+        raise place.wrong(
+            f"coordinates = {stream.coordinates!r} without x and y in degrees",
             hint="remove it",
         )
     if stream.place_order is not None and stream.columns.place is None:
-        raise ConfigError(
-            f"{place} place_order without place",
+        raise place.wrong(
+            "place_order without place",
             hint="columns.place names the column that holds both coordinates",
         )
     if len(parts(times)) > 1 and counts:
-        raise ConfigError(
-            f"{place} time_unit = {stream.time_unit!r} of a date and a time",
+        raise place.wrong(
+            f"time_unit = {stream.time_unit!r} of a date and a time",
             hint='a format such as "%d/%m/%Y %H:%M:%S", or iso',
         )
     _check_accuracy(stream, place)
 
 
-def _check_owner(stream: StreamSettings, place: str) -> None:
+def _check_owner(stream: StreamSettings, place: Place) -> None:
     """Records without ids that are called as their files come in files."""
     if stream.columns.object_from != "file name":
         return
     for name, source in stream.sources.items():
         if source.kind != "files":
-            raise ConfigError(
-                f'{place} columns: object = {{ from = "file name" }}, but source {name!r} reads no files',
+            raise place.wrong(
+                f'columns: object = {{ from = "file name" }}, but source {name!r} reads no files',
                 hint='{ from = "source" } names it',
             )
 
 
-def _check_accuracy(stream: StreamSettings, place: str) -> None:
+def _check_accuracy(stream: StreamSettings, place: Place) -> None:
     """The attribute that says how good a fix is must be a length: else nobody knows what its numbers are."""
     if stream.position_filter is None:
         return
     name = stream.position_filter.accuracy
     for column in stream.attributes:
         if column.lower() in FILTER_COLUMNS:
-            raise ConfigError(
-                f"{place} attribute {column!r} is a column of the positions of a stream with a position_filter",
+            raise place.wrong(
+                f"attribute {column!r} is a column of the positions of a stream with a position_filter",
                 hint="give the attribute another name",
             )
     if name is None:
         return
     unit = unit_of(stream.units.get(name, ""))
     if unit is None or unit.domain != "space":
-        raise ConfigError(
-            f"{place} position_filter: accuracy = {name!r} is no attribute with a unit of length",
+        raise place.wrong(
+            f"position_filter: accuracy = {name!r} is no attribute with a unit of length",
             hint=f'attributes = {{ {name} = "double m" }}',
         )
 
 
-def _check_format(stream: StreamSettings, table: Mapping[str, Any], place: str) -> None:
+def _check_format(
+    stream: StreamSettings, given: Mapping[str, Any], place: Place
+) -> None:
     """Refuses what has no meaning for the stream's format."""
     form = format_of(stream.format)
-    for key in FORMAT_KEYS:
-        if key in table and key not in form.takes:
-            raise ConfigError(
-                f"{place} {key} has no meaning for {stream.format}", hint="remove it"
+    for name in FORMAT_KEYS:
+        if name in given and name not in form.takes:
+            raise place.wrong(
+                f"{name} has no meaning for {stream.format}", hint="remove it"
             )
     if form.crs not in (None, stream.crs):
-        raise ConfigError(
-            f"{place} crs = {stream.crs!r}, but {stream.format} is in {form.crs}",
+        raise place.wrong(
+            f"crs = {stream.crs!r}, but {stream.format} is in {form.crs}",
             hint="remove it",
         )
     wrong = form.wrong_in(stream)
     if wrong is not None:
         message, hint = wrong
-        raise ConfigError(f"{place} {message}", hint=hint)
+        raise place.wrong(message, hint=hint)

@@ -1,6 +1,7 @@
 """`fairway init`, `setup-jars`, `completion`: what is done once, after the installation."""
 
 from pathlib import Path
+from shutil import copyfile
 from typing import Annotated, Literal
 
 import typer
@@ -77,7 +78,7 @@ def completion(shell: _SHELL) -> None:
 def begin(home: Home) -> list[Path]:
     """Makes a home folder with the settings that came with the package, to be changed; files that are there stay.
 
-    They have one stream, of the sample that comes along; other examples are comments.
+    They have one stream, of the sample that comes along; other examples are comments. Schemas lie beside them.
 
     Returns:
         The files that were written, sorted.
@@ -88,7 +89,11 @@ def begin(home: Home) -> list[Path]:
     if home.root.is_file():
         raise ConfigError(f"{home.root} is a file", hint="--home DIR names a folder")
     folder = home.root / "conf"
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "schema").mkdir(parents=True, exist_ok=True)
+    for schema in shipped("conf/schema").glob("*.json"):
+        copyfile(
+            schema, folder / "schema" / schema.name
+        )  # of this version: for editors
     written = []
     for template in sorted(shipped("conf").glob("*.toml")):
         target = folder / template.name
@@ -104,8 +109,9 @@ def _template(path: Path) -> str:
     if path.name != "streams.toml":
         return "".join(lines)
     example = sample_file("streams.toml").read_text(encoding="utf-8")
-    rest = (line if _says_nothing(line) else f"# {line}" for line in lines)
-    return example + "".join(rest)
+    of_editors, *others = lines
+    rest = (line if _says_nothing(line) else f"# {line}" for line in others)
+    return of_editors + example + "".join(rest)
 
 
 def _says_nothing(line: str) -> bool:

@@ -8,6 +8,7 @@ from st_common.cli import context
 from st_common.cli.arguments import JsonLines, Stream
 from st_common.cli.export import ExportForm, Out, export
 from st_common.cli.lean import without_pandas
+from st_common.config.values import day
 from st_common.parameters import Parameter
 
 if TYPE_CHECKING:
@@ -40,8 +41,8 @@ _UNTIL = Annotated[
     str | None,
     typer.Option("--to", metavar="DAY", help="The end, not in it: a day (UTC)."),
 ]
-_FROM = Parameter("from", "day", "the first day of the fixes (UTC)")
-_TO = Parameter("to", "day", "the end, not in it: a day (UTC)")
+_FROM = Parameter("from", day, "the first day of the fixes (UTC)")
+_TO = Parameter("to", day, "the end, not in it: a day (UTC)")
 _ENGINE = Annotated[
     Literal["local", "spark"],
     typer.Option(help="local: one region after another; spark: a task for each."),

@@ -2,30 +2,33 @@
 
 import dataclasses
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from st_common.config.keys import key
+from st_common.config.operations import operations_table
+from st_common.config.values import one_of
 from st_common.delivery.outcome import Failed, Refused
-from st_common.delivery.settings import beside_sink, sink_of
+from st_common.delivery.settings import sink_of
 from st_common.delivery.webhook import WebhookSink
 from st_common.home import Home
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.ops.records import read_record, write_record
-from st_common.toml_values import Check, checked, one_of
 
 _LEVELS = ("info", "warning", "error")
-_LEVEL = "warning"
 _MOST = 50  # in one call: it stands in a tick of the supervisor, which is short
 _NAME = "alerts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class AlertSettings:
-    """Who is alerted: the address, its secret and certificates, and from which level on."""
+class AlertSettings(WebhookSink):
+    """Who is alerted: a webhook that gets each alert as a JSON object.
 
-    sink: WebhookSink
-    level: str = _LEVEL
+    Attributes:
+        level: from which level on: info, warning or error.
+    """
+
+    level: str = field(default="warning", metadata=key(one_of(*_LEVELS)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,12 +54,8 @@ def alert_settings(conf: Path) -> AlertSettings | None:
     Raises:
         ConfigError: a key is unknown, missing, wrong or does not go together with another; the message names it.
     """
-    table = beside_sink(conf, "alerts", ALERT_KEYS, WebhookSink)
-    if table is None:
-        return None
-    sink = sink_of(WebhookSink, table.of_sink, table.place)
-    own = checked(table.own, ALERT_KEYS, AlertSettings, table.place)
-    return AlertSettings(sink=sink, **own)
+    said = operations_table(conf, "alerts")
+    return None if said is None else sink_of(AlertSettings, *said)
 
 
 def begin_alerting(home: Home) -> None:
@@ -131,11 +130,11 @@ def _sent(
     home: Home, settings: AlertSettings, alerts: list[Alert], chosen: list[int]
 ) -> Notified:
     """Sends the chosen alerts, by their numbers, until one fails; notes each that the receiver answered."""
-    settings.sink.secret(_NAME)  # one that is not set is told before the first alert
+    settings.secret(_NAME)  # one that is not set is told before the first alert
     done = Notified()
     if not chosen:
         return done
-    receiver = settings.sink.receiver(_NAME, home)
+    receiver = settings.receiver(_NAME, home)
     try:
         for number in chosen:
             outcome = receiver.post([_line(alerts[number])])
@@ -158,7 +157,3 @@ def _after(done: Notified, outcome: object) -> Notified:
 
 def _line(alert: Alert) -> bytes:
     return json.dumps(dataclasses.asdict(alert), separators=(",", ":")).encode()
-
-
-ALERT_KEYS: Mapping[str, Check] = {"level": one_of(*_LEVELS)}
-"""What each key of `[alerts]` may be, besides those of a webhook."""

@@ -11,20 +11,20 @@ when somebody has taken older files away.
 import os
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from io import FileIO
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from st_common.config.keys import key
+from st_common.config.values import WrongError, flag, number, takes
 from st_common.delivery.outcome import Failed, Outcome, Taken
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError, StorageError
 from st_common.home import Home
 from st_common.storage import LocalStorage, make_folder, refused_at
-from st_common.toml_values import Check, WrongError, flag, number, takes
 
 if TYPE_CHECKING:
     from st_common.delivery.message import Messages
@@ -38,7 +38,7 @@ _OLD = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
 _NEW = _OLD | os.O_CREAT | os.O_EXCL
 
 
-@takes("a folder below `HOME/files`")
+@takes("a folder below `HOME/files`", type="string")
 def _path(value: object) -> str:
     if not isinstance(value, str) or not _PATH.fullmatch(value):
         raise WrongError(
@@ -50,22 +50,21 @@ def _path(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileSink(Sink):
-    """A folder `path` below the home's `files/`.
+    """A folder below the home's `files/`.
 
-    A new file is begun when the last one has `rotate_mb` megabytes (None: however large), and with `rotate_daily` when
-    a day in UTC begins.
+    Attributes:
+        path: the folder.
+        rotate_mb: from so many megabytes on a new file is begun.
+        rotate_daily: whether each day in UTC begins a new file.
     """
 
     kind: ClassVar[str] = "file"
-    keys: ClassVar[Mapping[str, Check]] = {
-        "path": _path,
-        "rotate_mb": number(least=0.0, above=True, off=True),
-        "rotate_daily": flag,
-    }
 
-    path: str
-    rotate_mb: float | None = 256.0
-    rotate_daily: bool = True
+    path: str = field(metadata=key(_path))
+    rotate_mb: float | None = field(
+        default=256.0, metadata=key(number(above=0.0, off=True))
+    )
+    rotate_daily: bool = field(default=True, metadata=key(flag))
 
     def receiver(self, delivery: str, home: Home) -> "Files":
         """See `Sink.receiver`; a link that leads out of the home's `files/` is refused."""

@@ -2,17 +2,17 @@
 
 import logging
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from st_common.config.keys import key
+from st_common.config.values import WrongError, one_of, takes
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
-from st_common.delivery.remote import BROKER_KEYS, BrokerSink, is_local, is_server
+from st_common.delivery.remote import BrokerSink, is_local, is_server
 from st_common.extras import require_module
 from st_common.home import Home
 from st_common.redaction import redacted
-from st_common.toml_values import Check, WrongError, one_of, takes
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer
@@ -30,7 +30,7 @@ _SASL = ("scram-sha-512", "scram-sha-256", "plain")
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 
-@takes("`HOST:PORT`, more than one with commas")
+@takes("`HOST:PORT`, more than one with commas", type="string")
 def _bootstrap(value: object) -> str:
     servers = value.split(",") if isinstance(value, str) else [""]
     if not all(is_server(server.strip()) for server in servers):
@@ -38,7 +38,7 @@ def _bootstrap(value: object) -> str:
     return str(value)
 
 
-@takes("the name of a topic")
+@takes("the name of a topic", type="string")
 def _topic(value: object) -> str:
     is_name = isinstance(value, str) and _TOPIC.fullmatch(value)
     if not is_name or value in (".", ".."):
@@ -48,22 +48,19 @@ def _topic(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KafkaSink(BrokerSink):
-    """A topic of the brokers `bootstrap` (host:port, with commas).
+    """A topic of some brokers.
 
-    `sasl` is how it is shown who we are.
+    Attributes:
+        bootstrap: the brokers.
+        topic: the topic; it must exist.
+        sasl: how it is shown who we are.
     """
 
     kind: ClassVar[str] = "kafka"
-    keys: ClassVar[Mapping[str, Check]] = {
-        "bootstrap": _bootstrap,
-        "topic": _topic,
-        "sasl": one_of(*_SASL),
-        **BROKER_KEYS,
-    }
 
-    bootstrap: str
-    topic: str
-    sasl: str = "scram-sha-512"
+    bootstrap: str = field(metadata=key(_bootstrap))
+    topic: str = field(metadata=key(_topic))
+    sasl: str = field(default="scram-sha-512", metadata=key(one_of(*_SASL)))
 
     def is_private(self) -> bool:
         """See `RemoteSink.is_private`."""

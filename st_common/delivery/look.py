@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.config.operations import notifier_of
 from st_common.delivery.alerting import (
     AlertSettings,
     Notified,
@@ -19,7 +20,6 @@ from st_common.ops.decide import by_kind
 from st_common.ops.judged import all_healths
 from st_common.ops.lease import Lease
 from st_common.ops.records import write_record
-from st_common.ops.settings import notifier_of
 from st_common.ops.supervisor import job_supervisor, tick
 from st_common.settings import Streams
 

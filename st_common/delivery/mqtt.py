@@ -3,16 +3,17 @@
 import re
 import secrets
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from st_common.config.keys import key
+from st_common.config.values import WrongError, flag, takes, whole
 from st_common.delivery.names import escaped, signs
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Taken
-from st_common.delivery.remote import BROKER_KEYS, BrokerSink, is_local, is_server
+from st_common.delivery.remote import BrokerSink, is_local, is_server
 from st_common.home import Home
 from st_common.redaction import redacted
-from st_common.toml_values import Check, WrongError, flag, takes, whole
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client
@@ -32,14 +33,14 @@ _FOR_GOOD = {0x90: "topic_invalid", 0x95: "too_large", 0x99: "payload_invalid"}
 """What a broker says of a message that it will never take; all else may pass, as a quota or a missing right does."""
 
 
-@takes("`HOST:PORT`")
+@takes("`HOST:PORT`", type="string")
 def _broker(value: object) -> str:
     if not isinstance(value, str) or not is_server(value):
         raise WrongError("must be host:port")
     return value
 
 
-@takes("a topic")
+@takes("a topic", type="string")
 def _template(value: object) -> str:
     if not isinstance(value, str) or not value or value.startswith("$"):
         raise WrongError("must be a topic, and begin with no $")
@@ -59,23 +60,19 @@ class MqttSink(BrokerSink):
     A connection is used once: what fails is given up with all that it holds, and the batch goes by another, so that the
     library's queue never sends what the delivery does not know of.
 
-    `topic_template` names them, with `{delivery}`, `{stream}`, `{query}` and `{object}`. With `retain` the broker keeps
-    the last message of each topic for who subscribes later. At most `in_flight` messages wait for its acknowledgement.
+    Attributes:
+        broker: a broker that speaks MQTT 5.
+        topic_template: topics, with {delivery}, {stream}, {query} and {object}.
+        retain: whether the broker keeps the last change of each topic, for who subscribes later.
+        in_flight: how many changes wait for their acknowledgement at most.
     """
 
     kind: ClassVar[str] = "mqtt"
-    keys: ClassVar[Mapping[str, Check]] = {
-        "broker": _broker,
-        "topic_template": _template,
-        "retain": flag,
-        "in_flight": whole(most=_MOST_IN_FLIGHT),
-        **BROKER_KEYS,
-    }
 
-    broker: str
-    topic_template: str = _TOPIC
-    retain: bool = False
-    in_flight: int = 20
+    broker: str = field(metadata=key(_broker))
+    topic_template: str = field(default=_TOPIC, metadata=key(_template))
+    retain: bool = field(default=False, metadata=key(flag))
+    in_flight: int = field(default=20, metadata=key(whole(most=_MOST_IN_FLIGHT)))
 
     @property
     def address(self) -> tuple[str, int]:

@@ -2,23 +2,23 @@
 
 import re
 from abc import abstractmethod
-from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from st_common.config.keys import key
+from st_common.config.values import flag, number, text, variable
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.loopback import LOOPBACK
 from st_common.settings import secret_of
-from st_common.toml_values import Check, flag, number, text, variable
 from st_common.written import whole_number
 
 _SERVER = re.compile(r"(?:\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]+)")
 _PORTS = 65_535
 
 
-def is_server(text: str) -> bool:
+def is_server(name: str) -> bool:
     """Whether a text is a host, in brackets where it has colons, and the number of a port."""
-    said = _SERVER.fullmatch(text)
+    said = _SERVER.fullmatch(name)
     return said is not None and bool(whole_number(said[1], _PORTS))
 
 
@@ -26,13 +26,15 @@ def is_server(text: str) -> bool:
 class RemoteSink(Sink):
     """A receiver behind a network.
 
-    `token_env` names the environment variable that holds the secret. `ca` is a file of certificates to trust in the
-    place of the system's. An answer may take `timeout_s`.
+    Attributes:
+        token_env: the environment variable that holds the secret: a bearer token, or the password of the user.
+        ca: a file of certificates to trust in place of the system's.
+        timeout_s: how long an answer may take.
     """
 
-    token_env: str | None = None
-    ca: str | None = None
-    timeout_s: float = 30.0
+    token_env: str | None = field(default=None, metadata=key(variable))
+    ca: str | None = field(default=None, metadata=key(text))
+    timeout_s: float = field(default=30.0, metadata=key(number(above=0.0)))
 
     @abstractmethod
     def is_private(self) -> bool:
@@ -66,11 +68,13 @@ class RemoteSink(Sink):
 class BrokerSink(RemoteSink):
     """A broker that passes changes on.
 
-    `tls` is on unless it is said to be off. `user` is who we are; the secret is the password.
+    Attributes:
+        tls: whether brokers speak TLS; certificates are always checked.
+        user: who we are; the secret is the password.
     """
 
-    tls: bool = True
-    user: str | None = None
+    tls: bool = field(default=True, metadata=key(flag))
+    user: str | None = field(default=None, metadata=key(text))
 
     def check(self) -> None:
         """See `Sink.check`: a user has a password, and a password a user."""
@@ -85,11 +89,3 @@ class BrokerSink(RemoteSink):
 def is_local(host: str | None) -> bool:
     """Whether a host's name is that of this machine."""
     return host in LOOPBACK
-
-
-REMOTE_KEYS: Mapping[str, Check] = {
-    "token_env": variable,
-    "ca": text,
-    "timeout_s": number(least=0.0, above=True),
-}
-BROKER_KEYS: Mapping[str, Check] = {"tls": flag, "user": text, **REMOTE_KEYS}

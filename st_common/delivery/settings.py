@@ -2,58 +2,64 @@
 
 import difflib
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from st_common.config.keys import (
+    Key,
+    Place,
+    key,
+    keys_of,
+    known,
+    of_table,
+    read_toml,
+    tables_of,
+    values_of,
+)
+from st_common.config.values import flag, number, one_of, text, whole, words
 from st_common.delivery.feeders import feeders_of
 from st_common.delivery.registry import BY_KIND, SINKS
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.home import checked_name
-from st_common.ops.settings import operations_table
 from st_common.query.passing import is_passing
 from st_common.settings import StreamSettings, broken_of
-from st_common.toml_values import (
-    Check,
-    checked,
-    flag,
-    known,
-    number,
-    one_of,
-    read_toml,
-    text,
-    whole,
-    words,
-)
 
 Start = Literal["first", "now"]
-_STARTS = ("first", "now")
 _MOST_ROWS = 50_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliverySettings:
-    """One delivery: changes of the queries of one stream that match one of the globs `queries`, to one receiver.
+    """One delivery: changes of queries of one stream, to one receiver.
 
-    Without `queries` it takes all but those that programs register for themselves (see `query.passing`).
-    Without `dead_letter` a refused change stops the delivery. `retry_max_s` is the longest pause between two tries.
-    `start` says where a new delivery begins: at the first change that the table has, or with those that come from now
-    on. With `after_quality` only changes of closed days go that kept their contract. `sink` has all that is known of
-    the receiver.
+    Attributes:
+        name: of the delivery.
+        stream: whose changes.
+        sink: all that is known of the receiver.
+        queries: which queries, by globs: ["alarm-*", "centre"]. Without it all, also those to come, but not those that
+            programs register for themselves.
+        batch_rows: changes in one request at most.
+        retry_max_s: the longest pause between two tries.
+        dead_letter: whether a change that is refused for good is kept in the table dead_letters, and later ones go on;
+            otherwise it stops the delivery.
+        start: where a new delivery begins: with the first change that there is, or now.
+        after_quality: whether only changes of days go that are closed and keep their contract.
+        running: whether the supervisor keeps this delivery alive.
     """
 
     name: str
-    stream: str
+    stream: str = field(metadata=key(text))
     sink: Sink
-    queries: tuple[str, ...] = ()
-    batch_rows: int = 500
-    retry_max_s: float = 60.0
-    dead_letter: bool = True
-    start: Start = "first"
-    after_quality: bool = False
-    running: bool = False
+    queries: tuple[str, ...] = field(default=(), metadata=key(words))
+    batch_rows: int = field(default=500, metadata=key(whole(most=_MOST_ROWS)))
+    retry_max_s: float = field(default=60.0, metadata=key(number(above=0.0)))
+    dead_letter: bool = field(default=True, metadata=key(flag))
+    start: Start = field(default="first", metadata=key(one_of("first", "now")))
+    after_quality: bool = field(default=False, metadata=key(flag))
+    running: bool = field(default=False, metadata=key(flag))
 
     def takes(self, query: str) -> bool:
         """Whether changes of a query go to the receiver."""
@@ -76,23 +82,15 @@ def load_deliveries(
         ConfigError: the file is no TOML, or a key is unknown, missing, of the wrong type, out of its range or does not
             go together with another; the message names file, delivery and key.
     """
-    path = conf / "deliveries.toml"
     try:
-        document = read_toml(path)
+        document, place = read_toml(conf / "deliveries.toml")
     except FileNotFoundError:
         return {}
-    known(document, ("deliveries",), f"{path}:")
-    deliveries = document.get("deliveries", {})
-    if not isinstance(deliveries, dict):
-        raise ConfigError(
-            f"{path}: deliveries must be tables", hint="[deliveries.NAME]"
-        )
-    names = [
-        *streams,
-        *broken_of(streams),
-    ]  # a delivery reads the table of a stream and not its settings
+    # A delivery reads the table of a stream and not its settings.
+    names = [*streams, *broken_of(streams)]
     return {
-        name: _delivery(name, table, path, names) for name, table in deliveries.items()
+        name: _delivery(name, table, place, names)
+        for name, table in tables_of(document, "deliveries", place).items()
     }
 
 
@@ -131,71 +129,28 @@ def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySett
 
 
 def _delivery(
-    name: str, table: object, path: Path, names: Collection[str]
+    name: str, table: object, file: Place, streams: Collection[str]
 ) -> DeliverySettings:
-    place = f"{path}: delivery {name!r}:"
+    place = file.below("deliveries", name, called=f"delivery {name!r}:")
     try:
         checked_name(name, "delivery")
     except ConfigError as error:
-        raise ConfigError(f"{path}: {error.message}", hint=error.hint) from None
+        raise replace(place, called="").wrong(error.message, hint=error.hint) from None
     if not isinstance(table, dict):
-        raise ConfigError(f"{place} must be a table", hint=f"[deliveries.{name}]")
+        raise place.wrong("must be a table", hint=f"[deliveries.{name}]")
     known(table, (*DELIVERY_KEYS, *_SINK_KEYS), place)
-    own = {key: value for key, value in table.items() if key in _SINK_KEYS}
-    rest = {key: value for key, value in table.items() if key not in _SINK_KEYS}
-    keys = {**DELIVERY_KEYS, "stream": one_of(*names)}
-    values = checked(rest, keys, DeliverySettings, place)
-    if "to" not in values:
-        raise ConfigError(f"{place} to is missing", hint=f"one of {', '.join(BY_KIND)}")
-    sink = sink_of(BY_KIND[values.pop("to")], own, place)
+    own = {each: value for each, value in table.items() if each in DELIVERY_KEYS}
+    rest = {each: value for each, value in table.items() if each not in own}
+    stream = replace(DELIVERY_KEYS["stream"], type=one_of(*streams))
+    values = values_of({**DELIVERY_KEYS, "stream": stream}, own, place)
+    sink = sink_of(BY_KIND[values.pop("to")], rest, place)
     return DeliverySettings(name=name, sink=sink, **values)
 
 
 T = TypeVar("T", bound=Sink)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BesideSink:
-    """A table of settings that has keys of its own beside those of a sink.
-
-    Attributes:
-        own: its own keys that are there.
-        of_sink: the sink's that are there.
-        place: where the table stands, for errors.
-    """
-
-    own: Mapping[str, Any]
-    of_sink: Mapping[str, Any]
-    place: str
-
-
-def beside_sink(
-    conf: Path, name: str, own: Collection[str], kind: type[T]
-) -> BesideSink | None:
-    """A table of `conf`/operations.toml that describes a sink, and more; None where there is no such table.
-
-    Args:
-        conf: the folder of the settings.
-        name: of the table.
-        own: the keys that are not the sink's.
-        kind: of the sink.
-
-    Raises:
-        ConfigError: the file is no TOML, or a key is neither the table's nor the sink's.
-    """
-    table = operations_table(conf, name)
-    if table is None:
-        return None
-    place = f"{conf / 'operations.toml'}: {name}:"
-    known(table, (*own, *kind.keys), place)
-    return BesideSink(
-        own={key: value for key, value in table.items() if key in own},
-        of_sink={key: value for key, value in table.items() if key not in own},
-        place=place,
-    )
-
-
-def sink_of(kind: type[T], table: Mapping[str, Any], place: str) -> T:
+def sink_of(kind: type[T], table: Mapping[str, Any], place: Place) -> T:
     """The sink of a kind that a table describes.
 
     Args:
@@ -206,30 +161,24 @@ def sink_of(kind: type[T], table: Mapping[str, Any], place: str) -> T:
     Raises:
         ConfigError: a key means nothing for this kind, or is missing, wrong or does not go together with another.
     """
-    for key in table:
-        if key not in kind.keys:
-            raise ConfigError(
-                f"{place} {key} has no meaning for a {kind.kind}", hint="remove it"
+    keys = keys_of(kind)
+    for each in table:
+        if each in _SINK_KEYS and each not in keys:
+            raise place.wrong(
+                f"{each} has no meaning for a {kind.kind}", hint="remove it"
             )
-    sink = kind(**checked(table, kind.keys, kind, place))
+    sink = of_table(kind, table, place)
     try:
         sink.check()
     except ConfigError as error:
-        raise ConfigError(f"{place} {error.message}", hint=error.hint) from None
+        raise place.wrong(error.message, hint=error.hint) from None
     return sink
 
 
-DELIVERY_KEYS: dict[str, Check] = {
-    "stream": text,
-    "to": one_of(*BY_KIND),
-    "queries": words,
-    "batch_rows": whole(most=_MOST_ROWS),
-    "retry_max_s": number(least=0.0, above=True),
-    "dead_letter": flag,
-    "start": one_of(*_STARTS),
-    "after_quality": flag,
-    "running": flag,
+DELIVERY_KEYS: Mapping[str, Key] = {
+    "to": Key("to", one_of(*BY_KIND), "the kind of the receiver", is_required=True),
+    **keys_of(DeliverySettings),
 }
-"""What each key of a delivery may be, besides those of its sink."""
+"""The keys of a delivery, besides those of its sink."""
 
-_SINK_KEYS = tuple(dict.fromkeys(key for sink in SINKS for key in sink.keys))
+_SINK_KEYS = tuple(dict.fromkeys(each for sink in SINKS for each in keys_of(sink)))

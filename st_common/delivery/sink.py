@@ -5,25 +5,21 @@ conf/deliveries.toml   to = "webhook", url = ..   ->   WebhookSink   ->   Receiv
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
 from st_common.delivery.outcome import Receiver
 from st_common.home import Home
-from st_common.toml_values import Check
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sink(ABC):
     """Where one delivery goes to, as its settings say it. A kind is a frozen dataclass with a field for each key.
 
-    `kind` is the word that settings use after `to`. `keys` has the check of each key; a field without a default is a
-    key that must be there.
+    `kind` is the word that settings use after `to`. A field without a default is a key that must be there.
     """
 
     kind: ClassVar[str]
-    keys: ClassVar[Mapping[str, Check]]
 
     def check(self) -> None:  # noqa: B027 - most kinds have keys that know nothing of each other
         """Refuses keys that are right alone and wrong beside each other.

@@ -1,17 +1,18 @@
 """A webhook: changes are sent by POST, as lines of JSON."""
 
 import contextlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
+from st_common.config.keys import key
+from st_common.config.values import takes
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
-from st_common.delivery.remote import REMOTE_KEYS, RemoteSink, is_local
+from st_common.delivery.remote import RemoteSink, is_local
 from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.redaction import keep_secret, keep_url, redacted, shown_url
-from st_common.toml_values import Check, takes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +30,11 @@ _DETAILS = 500
 _READ = 4096
 
 
-@takes("an address that begins with `https://` (or `http://`)")
+@takes(
+    "an address that begins with `https://` (or `http://`)",
+    type="string",
+    pattern="^https?://",
+)
 def _url(value: object) -> str:
     try:
         parts = urlsplit(value if isinstance(value, str) else "")
@@ -51,12 +56,15 @@ def _url(value: object) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebhookSink(RemoteSink):
-    """An address that takes HTTP; the secret is a bearer token."""
+    """An address that takes HTTP; the secret is a bearer token.
+
+    Attributes:
+        url: what gets it by POST: https, or http where no secret goes along.
+    """
 
     kind: ClassVar[str] = "webhook"
-    keys: ClassVar[Mapping[str, Check]] = {"url": _url, **REMOTE_KEYS}
 
-    url: str
+    url: str = field(metadata=key(_url))
 
     def is_private(self) -> bool:
         """See `RemoteSink.is_private`."""

@@ -2,24 +2,16 @@
 
 import difflib
 import json
-import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from st_common.config.keys import Place, key, of_table, read_toml, tables_of
+from st_common.config.values import WrongError, one_of, takes, words
 from st_common.errors import ConfigError
 from st_common.installed import shipped
 from st_common.settings import DEFAULT_CONF
-from st_common.toml_values import (
-    Check,
-    WrongError,
-    checked,
-    known,
-    one_of,
-    takes,
-    words,
-)
 
 Geometry = Literal["area", "line", "point"]
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)
@@ -31,19 +23,38 @@ _CLASS: Mapping[str, Geometry] = {
 }
 
 
+def _tag(text: str) -> tuple[str, str | None]:
+    name, equals, value = text.partition("=")
+    return name, value if equals else None
+
+
+@takes(
+    'a list such as `["natural=wood", "building"]`',
+    type="array",
+    items={"type": "string", "minLength": 1},
+    minItems=1,
+)
+def _tags(value: object) -> tuple[tuple[str, str | None], ...]:
+    tags = words(value)
+    if not all(tags):
+        raise WrongError("has an empty tag")
+    return tuple(map(_tag, tags))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """Says that features of a geometry with one of some tags are of a kind.
 
     Attributes:
         kind: the kind.
-        geometry: area, line or point.
-        tags: pairs of name and value; None stands for any value. One that matches is enough.
+        geometry: area (closed ways and multipolygon relations), line (ways) or point (nodes). A closed way may be a
+            line by one rule and an area by another: then it is two features, way/1 and way/1/area.
+        tags: "key" (any value) or "key=value"; one of them is enough.
     """
 
     kind: str
-    geometry: Geometry
-    tags: tuple[tuple[str, str | None], ...]
+    geometry: Geometry = field(metadata=key(one_of(*GEOMETRIES)))
+    tags: tuple[tuple[str, str | None], ...] = field(metadata=key(_tags))
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,24 +136,22 @@ def load_kinds(conf: Path) -> Kinds:
     """
     file = _file_of(conf)
     try:
-        document = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
+        document, place = read_toml(file)
+    except FileNotFoundError as error:
         raise ConfigError(
             f"{file} cannot be read: {error.strerror}",
             hint="it says which tags make a kind",
         ) from None
-    except (ValueError, RecursionError) as error:  # too long a number too
-        raise ConfigError(f"{file} is no TOML: {error}") from None
-    known(document, ("kinds",), f"{file}:")
-    kinds = document.get("kinds", {})
-    if not isinstance(kinds, dict) or not kinds:
+    kinds = tables_of(document, "kinds", place)
+    if not kinds:
         raise ConfigError(
             f"{file} names no kinds",
             hint="write tables such as [kinds.park] with geometry and tags",
         )
     return Kinds(
         tuple(
-            _rule(kind, table, f"{file}, kind {kind}") for kind, table in kinds.items()
+            _rule(kind, table, place.below("kinds", kind, called=f"kind {kind!r}:"))
+            for kind, table in kinds.items()
         )
     )
 
@@ -155,31 +164,10 @@ def _file_of(conf: Path) -> Path:
     return own if own.exists() else shipped("conf/layers.toml")
 
 
-def _rule(kind: str, table: Any, where: str) -> Rule:
+def _rule(kind: str, table: Any, place: Place) -> Rule:
     if not isinstance(table, dict):
-        raise ConfigError(
-            f"{where}: {table!r} is no table", hint=f"write [kinds.{kind}]"
-        )
-    values = checked(table, RULE_KEYS, Rule, f"{where}:")
-    tags = tuple(_tag(tag) for tag in values["tags"])
-    return Rule(kind=kind, geometry=values["geometry"], tags=tags)
-
-
-@takes('a list such as `["natural=wood", "building"]`')
-def _tags(value: object) -> tuple[str, ...]:
-    tags = words(value)
-    if not all(tags):
-        raise WrongError("has an empty tag")
-    return tags
-
-
-RULE_KEYS: Mapping[str, Check] = {"geometry": one_of(*GEOMETRIES), "tags": _tags}
-"""What each key of a rule may be; both must be there."""
-
-
-def _tag(text: str) -> tuple[str, str | None]:
-    key, equals, value = text.partition("=")
-    return key, value if equals else None
+        raise place.wrong(f"{table!r} is no table", hint=f"write [kinds.{kind}]")
+    return of_table(Rule, table, place, given={"kind": kind})
 
 
 def _nearest(word: str, known: Iterable[str]) -> str:

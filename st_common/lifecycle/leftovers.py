@@ -21,6 +21,7 @@ from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.seeds import seeds_folder
+from st_common.config.operations import KeptDays, operations_of
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Register
 from st_common.engine.batch.borders import FOLDER
@@ -30,11 +31,9 @@ from st_common.lineage.sending import delete_old_files
 from st_common.lineage.settings import lineage_settings
 from st_common.ops.alerts import delete_old_alerts
 from st_common.ops.history import days_of
-from st_common.ops.settings import operations_of
 from st_common.quality.index_page import write_index
 from st_common.quality.report import delete_old_pages
 from st_common.query.lookup import logged_streams
-from st_common.toml_values import Check, whole
 
 _YOUNG_S = 86_400  # so long a registration may take from its seed to its row, and a trial to its first visits
 
@@ -71,7 +70,7 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
         for folder in _forgotten_trials(home, stream):
             borders += folder.iterdir()
             shutil.rmtree(folder)
-    kept = operations_of(conf, "retention", DAYS_KEYS, KeptDays)
+    kept = operations_of(conf, "retention", KeptDays)
     return Cleared(
         seeds=len(seeds),
         borders=len(borders),
@@ -149,23 +148,3 @@ def _old_pages(home: Home, *, before: date) -> int:
     if count:
         write_index(home)  # the page of all days names no page that is gone
     return count
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeptDays:
-    """For how many days of the wall clock files stay that belong to no table.
-
-    Attributes:
-        alerts_days: lines of `alerts.jsonl`.
-        reports_days: pages and results of days, and Data Docs, in `reports/quality`.
-    """
-
-    alerts_days: int = 730
-    reports_days: int = 730
-
-
-DAYS_KEYS: dict[str, Check] = {
-    "alerts_days": whole(most=36_500),
-    "reports_days": whole(most=36_500),
-}
-"""What each key of `[retention]` may be; all have defaults."""

@@ -5,10 +5,10 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
+from st_common.config.operations import Limits
 from st_common.errors import FairwayError
 from st_common.ops.health import (
     Health,
-    Limits,
     Observation,
     Progress,
     judge,

@@ -5,6 +5,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from st_common.capture.log import Log
+from st_common.config.operations import Limits
 from st_common.ops.launcher import Running, find
 from st_common.ops.process import start_of
 from st_common.ops.status import (
@@ -37,44 +38,6 @@ class Health(StrEnum):
     """A process, and nothing waits."""
     HEALTHY = "healthy"
     """It works through what waits."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """When the supervisor loses patience.
-
-    Attributes:
-        start_grace_s: a process may be silent for this long after its start.
-        silent_s: one that has said nothing for longer is believed nothing that it said before.
-        stuck_s: with segments waiting it may stand still for this long,
-        start_up_s: for so long when it says that it starts up, until its first batch is committed,
-        batch_s: for so long when it says that it is in a batch,
-        rejoin_s: and for so long when that batch may join all objects anew: a layer or a query waits in the log.
-        slow_s: it is slow when the oldest waiting segment is older than this,
-        slow_looks: and so many looks in a row have seen more and more waiting.
-        stop_grace_s: from the wish to stop until the process is killed; one that says that it starts up or is in a
-            batch has the time for that.
-        back_off_s: the first pause between starts; each one after it is twice as long.
-        back_off_max_s: the longest pause.
-        breaker_starts: so many starts within `breaker_window_s` are a crash loop.
-        breaker_window_s: starts that are older than this count no more.
-        crash_pause_max_s: the longest pause between the starts of a crash loop; the first is `back_off_max_s`.
-    """
-
-    start_grace_s: float = 180.0
-    silent_s: float = 60.0
-    stuck_s: float = 300.0
-    start_up_s: float = 1800.0
-    batch_s: float = 900.0
-    rejoin_s: float = 3600.0
-    slow_s: float = 60.0
-    slow_looks: int = 3
-    stop_grace_s: float = 60.0
-    back_off_s: float = 10.0
-    back_off_max_s: float = 300.0
-    breaker_starts: int = 5
-    breaker_window_s: float = 1800.0
-    crash_pause_max_s: float = 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from st_common.config.operations import Limits, limits_of
 from st_common.errors import (
     FairwayError,
     FencedError,
@@ -25,7 +26,7 @@ from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.basis import basis_of, digest
 from st_common.ops.decide import BAD_CONFIG, Action, ActionKind, Memory, decide
-from st_common.ops.health import Limits, observe
+from st_common.ops.health import observe
 from st_common.ops.judged import MEMORY_FILE, UNSEEN, memory_record
 from st_common.ops.launcher import (
     Detached,
@@ -36,7 +37,6 @@ from st_common.ops.launcher import (
 )
 from st_common.ops.lease import Lease
 from st_common.ops.records import held_lock, write_record
-from st_common.ops.settings import limits_of
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import is_mine
 from st_common.settings import StreamSettings, broken_of

@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
+from st_common.config.keys import Place
 from st_common.entry_filter import Clause, EntryFilter, Kind
-from st_common.errors import ConfigError
 from st_common.query.binding import bound
 from st_common.query.cells import GRID, H3
 from st_common.query.grammar.nodes import Refused, Span, span_of
@@ -72,7 +72,7 @@ _RECORDS = Scope(label="the record", own=frozenset())
 
 
 def entry_filter_of(
-    text: str, kinds: Iterable[tuple[str, str]], place: str
+    text: str, kinds: Iterable[tuple[str, str]], place: Place
 ) -> EntryFilter:
     """The filter that a text of the settings says.
 
@@ -90,11 +90,11 @@ def entry_filter_of(
     except Refused as error:
         start, end = error.span
         at = f" (at {text[start:end]!r})" if text[start:end].strip() else ""
-        raise ConfigError(
-            f"{place} where = {text!r}: {error.message}{at}", hint=error.hint
+        raise place.wrong(
+            f"where = {text!r}: {error.message}{at}", hint=error.hint
         ) from None
     except RecursionError:
-        raise ConfigError(f"{place} where is nested too deeply") from None
+        raise place.wrong("where is nested too deeply") from None
 
 
 def _filter_of(text: str, declared: Mapping[str, Kind]) -> EntryFilter:

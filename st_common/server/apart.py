@@ -28,13 +28,12 @@ from typing import Any, get_args
 
 from starlette.responses import Response
 
+from st_common.config.operations import Bounds, Kind, ServerSettings, operations_of
 from st_common.errors import ConfigError, FairwayError, QueryError, TransientError
-from st_common.ops.settings import operations_of
 from st_common.server.asked import Asked
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import plane_of
 from st_common.server.place import Place
-from st_common.server.settings import SERVER_KEYS, Bounds, Kind, ServerSettings
 
 LENGTH = struct.Struct("<II")
 """Bytes of a head, which is JSON, and of the body behind it."""
@@ -99,7 +98,7 @@ class Apart:
             TransientError: too many wait, no process can be started, or one ended while it wrote.
         """
         limits = await asyncio.to_thread(
-            operations_of, self._place.conf, "server", SERVER_KEYS, ServerSettings
+            operations_of, self._place.conf, "server", ServerSettings
         )
         bounds = limits.bounds(kind)
         head = {

@@ -6,8 +6,8 @@ from typing import Literal
 
 from starlette.responses import Response
 
+from st_common.config.operations import Kind
 from st_common.server.asked import Asked, Param, numbers_of, time_of, whole_of
-from st_common.server.settings import Kind
 
 AT = Param(name="at", about="a time, ISO 8601; else now", read=time_of)
 LIMIT = Param(

@@ -49,7 +49,8 @@ def test_the_setting_is_refused_with_what_to_do(home):
     done = fairway(home, "run", "cars", "--until-idle")
     assert done.exit_code == 2
     (said,) = done.output.splitlines()
-    assert f"{home.root}/conf/streams.toml: stream 'cars': spark: mode" in said
+    file = re.escape(f"{home.root}/conf/streams.toml")
+    assert re.search(rf"{file}:\d+: stream 'cars': spark: mode", said)
     assert "take the line out" in said
     assert 'spark.readStream.format("fairway_log")' in said
 

@@ -36,7 +36,7 @@ def test_a_misspelt_key_is_one_line_and_exit_code_2(run, tmp_path, command):
     done = run(*command)
     assert done.exit_code == 2
     assert done.stderr == (
-        f"WRONG: {tmp_path}/conf/streams.toml: stream 'cars': unknown key 'time_unti'"
+        f"WRONG: {tmp_path}/conf/streams.toml:10: stream 'cars': unknown key 'time_unti'"
         " (did you mean 'time_unit'?)\n"
     )
 

@@ -13,11 +13,10 @@ import typer
 import yaml
 
 from st_common.cli import app
+from st_common.config.operations import KeptDays, notifier_of, operations_of
 from st_common.delivery.settings import load_deliveries
 from st_common.formats.elsewhere import GROUP
-from st_common.lifecycle.leftovers import DAYS_KEYS, KeptDays
 from st_common.lineage.settings import lineage_settings
-from st_common.ops.settings import notifier_of, operations_of
 from st_common.settings import stream_of_table
 from tests.kit.doc_blocks import (
     Block,
@@ -162,7 +161,7 @@ def settings_are_right(text: str, folder: Path) -> None:
         )
     if document:
         (folder / "operations.toml").write_text(text)
-        kept_days = operations_of(folder, "retention", DAYS_KEYS, KeptDays)
+        kept_days = operations_of(folder, "retention", KeptDays)
         assert lineage_settings(folder) or notifier_of(folder) or kept_days
 
 

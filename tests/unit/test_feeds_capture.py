@@ -19,6 +19,7 @@ from typer.testing import CliRunner
 
 from st_common.capture.reading import log_for, settle
 from st_common.cli import app
+from st_common.config.keys import Place
 from st_common.errors import ConfigError
 from st_common.feed_keys import source_settings
 from st_common.feeds.arrival import Arrival
@@ -185,7 +186,7 @@ def test_two_captures_of_one_source_store_each_record_once(tmp_path):
 )  # fmt: skip
 def test_a_source_that_is_wrong_is_named(table, wrong):
     with pytest.raises(ConfigError, match=r"^ships: source 'feed':") as told:
-        source_settings({"feed": table}, "ships:")
+        source_settings({"feed": table}, Place(file="ships"))
     assert wrong in str(told.value)
 
 

@@ -32,9 +32,12 @@ def run(*words: str, **environment: str) -> object:
 def test_init_writes_settings_that_load_and_leaves_alone_what_is_there(tmp_path):
     conf = tmp_path / "home" / "conf"
     assert run("init", "--home", str(tmp_path / "home")).exit_code == 0
-    assert {path.name for path in conf.iterdir()} == {
+    assert {path.name for path in conf.glob("*.toml")} == {
         path.name for path in (ROOT / "conf").glob("*.toml")
     }
+    for path in conf.glob("*.toml"):
+        schema = path.read_text().partition("\n")[0].removeprefix("#:schema ")
+        assert json.loads((conf / schema).read_text())["title"] == path.name
     assert list(load_streams(conf)) == ["example"]  # the others are comments
     text = (conf / "streams.toml").read_text()
     assert '# [streams.taxis]\n# format = "csv"\n' in text

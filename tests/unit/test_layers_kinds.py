@@ -59,19 +59,22 @@ def test_the_delivered_rules_name_the_kinds_of_a_city():
     [
         (
             "[kinds.a]\ngeometry='blob'\ntags=['x']",
-            "kind a: geometry = 'blob' is none of area, line",
+            "kind 'a': geometry = 'blob' is none of area, line",
         ),
-        ("[kinds.a]\ngeometry='area'\ntags=[]", r"kind a: tags = \[\] must be a list"),
+        (
+            "[kinds.a]\ngeometry='area'\ntags=[]",
+            r"kind 'a': tags = \[\] must be a list",
+        ),
         ("[kinds.a]\ngeometry='area'\ntags=['']", "has an empty tag"),
-        ("[kinds.a]\ngeometry='area'", "kind a: tags is missing"),
+        ("[kinds.a]\ngeometry='area'", "kind 'a': tags is missing"),
         (
             "[kinds.a]\ngeometry='area'\ntag=['x']",
             "unknown key 'tag'.*did you mean 'tags'",
         ),
         ("[kind.a]\ngeometry='area'", "unknown key 'kind'.*did you mean 'kinds'"),
-        ("[kinds]\na=1", "kind a: 1 is no table"),
+        ("[kinds]\na=1", "kind 'a': 1 is no table"),
         ("", "names no kinds"),
-        ("[kinds", "is no TOML"),
+        ("[kinds", "cannot be read: Expected"),
     ],
 )
 def test_a_wrong_file_of_rules_is_an_error_that_names_the_place(

@@ -392,7 +392,7 @@ def test_without_the_package_a_stream_a_job_and_doctor_say_what_to_install(
 
 
 _MISSING = (
-    "operations.toml: lineage: the package openlineage-python is not installed "
+    "operations.toml:1: lineage: the package openlineage-python is not installed "
     "(pip install 'fairway-streams[lineage]'"
 )
 

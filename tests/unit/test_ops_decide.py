@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.operations import Limits
 from st_common.controls.rows import Clock, Register
 from st_common.controls.writing import to_bytes
 from st_common.home import TOPOLOGY_FILE
 from st_common.ops.decide import ActionKind, Decision, Memory, decide
-from st_common.ops.health import Health, Limits, Observation, observe
+from st_common.ops.health import Health, Observation, observe
 from st_common.ops.launcher import Running
 from st_common.ops.process import Owner
 from st_common.ops.records import write_record

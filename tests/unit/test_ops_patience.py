@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.operations import Limits
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
-from st_common.ops.health import Limits, observe, phase_of
+from st_common.ops.health import observe, phase_of
 from st_common.ops.launcher import find, recorded
 from st_common.ops.process import kill_session
 from st_common.ops.status import Phase, read_status

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.operations import Limits, limits_of, notifier_of
 from st_common.delivery import alerting
 from st_common.delivery.alerting import alert_settings, begin_alerting, notify
 from st_common.delivery.webhook import WebhookSink
@@ -19,9 +20,7 @@ from st_common.ops.alerts import (
     delete_old_alerts,
     tell,
 )
-from st_common.ops.health import Limits
 from st_common.ops.records import write_record
-from st_common.ops.settings import limits_of, notifier_of
 from st_common.processes.supervise import main
 from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
 

@@ -14,12 +14,12 @@ from pathlib import Path
 import psutil
 import pytest
 
+from st_common.config.operations import Limits
 from st_common.errors import ConfigError, FencedError
 from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
 from st_common.ops.forgiving import retry
-from st_common.ops.health import Limits
 from st_common.ops.judged import healths
 from st_common.ops.launcher import find, launch, recorded
 from st_common.ops.process import kill_session, lives, this_process
@@ -74,7 +74,7 @@ TICK = """
 import sys, time
 from pathlib import Path
 from st_common.home import Home
-from st_common.ops.health import Limits
+from st_common.config.operations import Limits
 from st_common.ops.supervisor import Engines, Supervisor, tick
 from st_common.settings import Columns, StreamSettings
 taxis = StreamSettings(name="taxis", format="csv", columns=Columns(object="id", x="x", y="y"), running=True)
