@@ -3,6 +3,7 @@
 `[alerts]` and `[lineage]` name a receiver, and stand beside those: `delivery.alerting`, `lineage.settings`.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -193,11 +194,29 @@ class Bounds:
     at_once: int
 
 
+_ORIGIN = re.compile(r"https?://[a-z0-9.-]+(:[0-9]{1,5})?")
+
+
+@takes(
+    "a list of origins, such as `https://maps.example`",
+    type="array",
+    items={"type": "string"},
+)
+def _origins(value: object) -> tuple[str, ...]:
+    given = value if isinstance(value, list) else [None]
+    if not all(isinstance(one, str) and _ORIGIN.fullmatch(one) for one in given):
+        raise WrongError(
+            'must be a list of origins, each in full and without a path: ["https://maps.example"]'
+        )
+    return tuple(given)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """What may be taken by requests that are answered in processes of their own.
+    """Who may ask from a page elsewhere, and what requests may take that are answered in processes of their own.
 
     Attributes:
+        cors_origins: from which pages a browser may ask, such as `https://maps.example`; none: only from our own.
         ask_s: how long an answer to POST /v1/sql, /v1/explain or /page/ask may take, or about a long text.
         ask_memory_mb: how much memory it may take, and a registration.
         ask_at_once: how many are answered at once; others wait.
@@ -210,6 +229,7 @@ class ServerSettings:
         register_at_once: how many registrations are understood at once; others wait.
     """
 
+    cors_origins: tuple[str, ...] = field(default=(), metadata=key(_origins))
     ask_s: float = field(default=30.0, metadata=key(_SECONDS))
     ask_memory_mb: int = field(default=2048, metadata=key(_MB))
     ask_at_once: int = field(default=2, metadata=key(_AT_ONCE))

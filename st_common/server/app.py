@@ -9,10 +9,12 @@ from typing import Any
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
+from st_common.config.operations import ServerSettings, operations_of
 from st_common.decode.gzipped import MAGIC
 from st_common.server import reads
 from st_common.server.apart import Apart
@@ -50,6 +52,10 @@ _UNVERSIONED = {
     one.path.split("/")[2] for one in ENDPOINTS if one.path.startswith("/v1/")
 }
 """How addresses began before they had a version: whoever asks for one learns what it is called now."""
+_HEADERS_ELSEWHERE = (
+    *("Authorization", "Content-Type", "Idempotency-Key"),
+    *("If-None-Match", "Last-Event-ID"),
+)
 _Answer = Callable[[Asked], Any]
 
 
@@ -234,12 +240,23 @@ def application(
         lifespan=server.lifespan,
         exception_handlers={404: server.absent, 405: server.absent},
     )
+    origins = operations_of(place.conf, "server", ServerSettings).cors_origins
     app.add_middleware(
         Guard,
         token=token,
+        origins=origins,
         limits=limits or Limits(),
         refused=partial(server.http.count, "-", "refused"),
     )
+    if origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=origins,
+            allow_methods=("GET", "POST", "PUT", "DELETE"),
+            allow_headers=_HEADERS_ELSEWHERE,
+            allow_private_network=True,  # from a page of the internet to one's own machine
+            expose_headers=("Retry-After",),
+        )
     app.state.server = server
     return app
 

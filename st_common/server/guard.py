@@ -11,7 +11,7 @@ import hmac
 import math
 import time
 from collections import OrderedDict
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -97,6 +97,7 @@ class Guard:
         app: who answers them.
         token: what each must show, `Authorization: Bearer TOKEN`; None: nothing, where only this machine can ask.
         limits: see there.
+        origins: of other pages that may ask, too.
         refused: is told the status of what is refused.
     """
 
@@ -107,8 +108,10 @@ class Guard:
         token: str | None,
         limits: Limits,
         refused: Callable[[int], None],
+        origins: Collection[str] = (),
     ) -> None:
         self._app, self._token, self._limits = app, token, limits
+        self._origins = frozenset(origins)
         self._count_refused = refused
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._guesses = Guesses()
@@ -160,8 +163,8 @@ class Guard:
         host = headers.get(b"host", b"").decode("latin-1")
         if _name_of(host) not in LOOPBACK:
             return True
-        origin = headers.get(b"origin")
-        return origin is not None and origin.decode("latin-1") != f"http://{host}"
+        origin = headers.get(b"origin", f"http://{host}".encode()).decode("latin-1")
+        return origin not in (f"http://{host}", *self._origins)
 
     def _refused_token(self, host: str, shown: bytes | None) -> JSONResponse | None:
         """What is answered to a host that shows no token, a wrong one, or too many of them."""

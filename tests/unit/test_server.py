@@ -19,6 +19,7 @@ from st_common.errors import ConfigError
 from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops import lease
+from st_common.server.app import application
 from st_common.server.endpoints import PUBLIC
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
@@ -660,3 +661,54 @@ def test_a_stream_that_was_created_is_one_like_others(client, engine_of):
         assert told.status_code == 200, told.text
     named = [one["stream"] for one in client.get("/v1/status").json()["streams"]]
     assert named == ["ships", "cars", "walks", "came"]
+
+
+@pytest.fixture
+def elsewhere(place):
+    """A server that a page of another origin may ask, and that origin."""
+    origin = "https://maps.example"
+    table = f'[server]\ncors_origins = ["{origin}"]\n'
+    (place.conf / "operations.toml").write_text(table)
+    with served(place) as client:
+        yield client, origin
+
+
+def test_a_page_elsewhere_may_ask_where_a_setting_names_it(elsewhere):
+    client, origin = elsewhere
+    wanted = {
+        "Origin": origin,
+        "Access-Control-Request-Method": "PUT",
+        "Access-Control-Request-Headers": "authorization,if-none-match",
+        "Access-Control-Request-Private-Network": "true",
+    }
+    allowed = client.options("/v1/queries/zone", headers=wanted)
+    assert allowed.status_code == 200
+    assert allowed.headers["access-control-allow-origin"] == origin
+    assert "PUT" in allowed.headers["access-control-allow-methods"]
+    assert allowed.headers["access-control-allow-private-network"] == "true"
+    put = client.put("/v1/queries/zone", content=ZONE, headers={"Origin": origin})
+    assert put.status_code == 201
+    assert put.headers["access-control-allow-origin"] == origin
+    for other in ("https://evil.example", f"{origin}.evil.example", "null"):
+        told = client.get("/v1/queries", headers={"Origin": other})
+        assert told.status_code == 403
+        assert "access-control-allow-origin" not in told.headers
+        refused = client.options("/v1/queries", headers={**wanted, "Origin": other})
+        assert refused.status_code == 400
+
+
+def test_no_page_elsewhere_may_ask_where_none_is_named(client):
+    told = client.get("/v1/queries", headers={"Origin": "https://maps.example"})
+    assert told.status_code == 403
+    assert "access-control-allow-origin" not in told.headers
+    wanted = {"Origin": "https://maps.example", "Access-Control-Request-Method": "GET"}
+    assert client.options("/v1/queries", headers=wanted).status_code in (403, 405)
+
+
+@pytest.mark.parametrize(
+    "wrong", ['"*"', '["*"]', '["maps.example"]', '["https://a.b/path"]', "[1]"]
+)
+def test_what_is_no_origin_is_refused(place, wrong):
+    (place.conf / "operations.toml").write_text(f"[server]\ncors_origins = {wrong}\n")
+    with pytest.raises(ConfigError, match="must be a list of origins"):
+        application(place, version="0")
