@@ -1,9 +1,12 @@
-"""Checks closed days against their data contracts and writes a report that opens without a network.
+"""Checks closed days against their data contracts, and draws the last day of each stream, as pages without a network.
 
 Scheduled and by hand without a day: every day that is due and has not been checked. A backfill reports the day at which
 each of its intervals begins, anew: three days make three reports. The report is in `HOME/reports/quality/`, the results
 in the table `quality`. The run is red when a rule of severity error does not hold, and the asset `fairway_quality` is
 not told; the report is written all the same.
+
+The pages in `HOME/reports/streams/` show objects, answers and changes on a map at any moment of a stream's last day, as
+`fairway streams report` writes them.
 """
 
 from airflow.sdk import CronDataIntervalTimetable
@@ -12,7 +15,7 @@ from st_common.airflow.assets import QUALITY
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
-from st_common.programs import REPORT_QUALITY
+from st_common.programs import REPORT_QUALITY, REPORT_STREAMS
 
 DAY = "{{ params.day or (data_interval_start | ds if dag_run.run_type == 'backfill' else '') }}"
 
@@ -22,7 +25,10 @@ with fairway_dag(
     tags=("quality", "batch"),
     backfill=True,
     schedule=CronDataIntervalTimetable("0 3 * * *", timezone="UTC"),
-    params=form_of(REPORT_QUALITY, "day", "engine"),
+    params={
+        **form_of(REPORT_QUALITY, "day", "engine"),
+        **form_of(REPORT_STREAMS, "stream"),
+    },
 ) as dag:
     job_task(
         "report",
@@ -31,3 +37,5 @@ with fairway_dag(
         *words_of(REPORT_QUALITY, "engine"),
         outlets=[QUALITY],
     )
+    module = "st_common.processes.report_streams"
+    job_task("draw", module, *words_of(REPORT_STREAMS, "stream"))

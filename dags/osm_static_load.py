@@ -10,7 +10,7 @@ from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
 from st_common.programs import LOAD_LAYER, PARTITION
 
-ASKED = [one.name for one in LOAD_LAYER.parameters if one.name != "spread"]
+ASKED = [one.name for one in LOAD_LAYER.parameters]
 
 with fairway_dag(
     "osm_static_load",
@@ -23,5 +23,5 @@ with fairway_dag(
     )
     engine = words_of(PARTITION, "engine")
     load >> job_task(
-        "rebalance", "partition", "--rebalance", *engine, outlets=[REGIONS]
+        "rebalance", "partition", "--rebalance", *engine, outlets=[REGIONS, LAYERS]
     )

@@ -5,12 +5,12 @@
 - **thresholds**: the regions that there are; what holds more than the upper one is split, siblings that hold less than
   the lower one are merged.
 
-Layers go over to the new version by `layers_reload`, which begins when this one has ended. The summary says how evenly
-the elements spread: all of them for a sample, the rest of the stream for its first elements. Regions are drawn
-with their load, by each strategy, in `HOME/reports/regions/GROUP.html`.
+Layers go over to the new version: the same features by the new regions, told to the streams, so that answers stay the
+same. The summary says how evenly the elements spread: all of them for a sample, the rest of the stream for its first
+elements. Regions are drawn with their load, by each strategy, in `HOME/reports/regions/GROUP.html`.
 """
 
-from st_common.airflow.assets import REGIONS
+from st_common.airflow.assets import LAYERS, REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
@@ -24,4 +24,9 @@ with fairway_dag(
     tags=("regions", "batch"),
     params=form_of(PARTITION, *ASKED),
 ) as dag:
-    job_task("partition", "partition", *words_of(PARTITION, *ASKED), outlets=[REGIONS])
+    job_task(
+        "partition",
+        "partition",
+        *words_of(PARTITION, *ASKED),
+        outlets=[REGIONS, LAYERS],
+    )

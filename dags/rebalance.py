@@ -2,11 +2,11 @@
 
 A group gets thresholds when it is made (`prepartition`, field *Upper threshold*). A region that holds more than the
 upper one is split, siblings that together hold less than the lower one are merged; in between nothing changes, and a
-group in which nothing does keeps its version. Layers go over to new regions by `layers_reload`, which begins when this
-one has ended; streams follow by themselves, and readers see the old regions or the new ones.
+group in which nothing does keeps its version. Layers go over to new regions in the same run, and what a run before left
+undone is done; streams follow by themselves, and readers see the old regions or the new ones.
 """
 
-from st_common.airflow.assets import REGIONS
+from st_common.airflow.assets import LAYERS, REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
 from st_common.airflow.operator import job_task
@@ -20,4 +20,6 @@ with fairway_dag(
     params=form_of(PARTITION, "engine"),
 ) as dag:
     engine = words_of(PARTITION, "engine")
-    job_task("rebalance", "partition", "--rebalance", *engine, outlets=[REGIONS])
+    job_task(
+        "rebalance", "partition", "--rebalance", *engine, outlets=[REGIONS, LAYERS]
+    )

@@ -126,7 +126,12 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
             "maintenance",
             "the day that ended: small files into large ones; what is too old",
         )
-        dag(demo, runs, "dq_report", "the day that ended, against the data contracts")
+        dag(
+            demo,
+            runs,
+            "dq_report",
+            "the day that ended, by Great Expectations on Spark, and its page",
+        )
         supervise(demo, runs, running=False, until=("stopped", "finished"))
     command(demo, ["verify"], "every answer again, by brute force")
 
@@ -149,9 +154,8 @@ def load_layers(demo: Demo, runs: Runs) -> None:
         "regions": REGIONS,
         "source": "layer:streets",
     }
-    what = f"{REGIONS} regions by Sedona's KD-tree over a sample of the streets, read by Spark from Delta"
+    what = f"{REGIONS} regions by Sedona's KD-tree over a sample of the streets, and both layers by them"
     dag(demo, runs, "prepartition", what, **form)
-    dag(demo, runs, "layers_reload", "both layers by the new regions, told to streams")
 
 
 def dag(demo: Demo, runs: Runs, name: str, what: str, **form: object) -> None:

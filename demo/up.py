@@ -46,13 +46,10 @@ RUNNING_DAGS = (
     "stream_supervisor",
     "osm_static_load",
     "prepartition",
-    "history_snapshots",
     "maintenance",
     "reprocess",
     "dq_report",
-    "layers_reload",
     "rebalance",
-    "stream_report",
 )
 
 

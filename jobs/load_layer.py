@@ -7,14 +7,11 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from st_common.errors import ConfigError
 from st_common.home import Home
-from st_common.layers.announce import announce
 from st_common.layers.conversion import crs_of_group
 from st_common.layers.faults import shared_out, told
 from st_common.layers.load import Engine, LayerReport, load, local
 from st_common.layers.options import FileOptions
-from st_common.layers.spreading import spread_layers
 from st_common.processes.entry import finish, job_parser
 from st_common.programs import LOAD_LAYER
 from st_common.query.created_streams import known_streams
@@ -29,13 +26,6 @@ def load_layer(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """Replaces a layer by the features of a file, in one commit, and tells the streams and queries of its features."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
-    if arguments.spread:
-        return _spread(home, arguments)
-    if arguments.layer is None or arguments.file is None:
-        raise ConfigError(
-            "a layer's name and a file of features are wanted",
-            hint="--spread alone spreads those that are loaded",
-        )
     streams = known_streams(home, conf).values() if has_streams(conf) else ()
     members = [one for one in streams if one.group == arguments.group]
     is_flat = all(one.columns.dimensions == 2 for one in members)
@@ -87,18 +77,6 @@ def _say(report: LayerReport) -> None:
     warning = [f"WARNING: {report.warning}"] if report.warning else []
     for line in (*report.notes, *told(report.faults, more=_MORE), *warning):
         print(line, file=sys.stderr, flush=True)
-
-
-def _spread(home: Home, arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Brings each layer's table to the newest regions of its group, then tells the streams."""
-    conf = conf_dir(home.root, arguments.conf)
-    done = spread_layers(home)
-    if done.unknown:
-        names = ", ".join(done.unknown)
-        print(f"WRONG: load again, of no known group: {names}", file=sys.stderr)
-    told_streams = sorted({one.stream for one in announce(home)})
-    rows = follow_layers(home, lambda: known_streams(home, conf))
-    return {**asdict(done), "streams": told_streams, **names_of(rows)}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

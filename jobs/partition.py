@@ -3,6 +3,7 @@
 import argparse
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from st_common.home import Home
@@ -12,12 +13,17 @@ from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import PARTITION
 from st_common.serving.regions_page import write_regions_page
 from st_common.settings import conf_dir, home_dir
-from st_common.spark.partitioning import engine_of, partition_group, rebalance_groups
+from st_common.spark.partitioning import (
+    engine_of,
+    follow_regions,
+    partition_group,
+    rebalance_groups,
+)
 from st_common.spark.rebalance import thresholds_given
 
 
 def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Divides space into regions of like load, stores them as the group's next version, and draws them."""
+    """Divides space into regions of like load, stores them, draws them, and brings layers to them."""
     home, given = Home(home_dir(arguments.home)), arguments
     conf = conf_dir(home.root, given.conf)
     if given.rebalance:
@@ -39,7 +45,17 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     for line in done.left_out:
         print(line, file=sys.stderr, flush=True)
     picture = write_regions_page(home, given.group)
-    return {**done.to_json(), "path": str(picture)}
+    layers = _followed(home, conf)
+    return {**done.to_json(), "layers": layers, "path": str(picture)}
+
+
+def _followed(home: Home, conf: Path) -> Mapping[str, Any]:
+    """Brings layers to the new regions, and to those of a run before that was killed."""
+    layers = follow_regions(home, lambda: streams_of(home, conf))
+    if layers["unknown"]:
+        names = ", ".join(layers["unknown"])
+        print(f"WRONG: load again, of no known group: {names}", file=sys.stderr)
+    return layers
 
 
 def _rebalanced(home: Home, given: argparse.Namespace) -> Mapping[str, Any]:
@@ -55,7 +71,8 @@ def _rebalanced(home: Home, given: argparse.Namespace) -> Mapping[str, Any]:
     for name, why in failed.items():
         print(f"FAILED: {name}: {why}", file=sys.stderr, flush=True)
     told = {name: one.to_json() for name, one in done.items()}
-    return {"groups": told, "changed": changed, "failed": failed}
+    layers = _followed(home, conf)
+    return {"groups": told, "changed": changed, "failed": failed, "layers": layers}
 
 
 def _code_of(summary: Mapping[str, Any]) -> int:

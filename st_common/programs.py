@@ -39,12 +39,13 @@ LOAD_LAYER = Program(
     "load_layer",
     "Replaces a layer by the features of a file, in one commit, and tells the streams and queries of its features.",
     (
-        Parameter("layer", named(), "its name", is_word=True),
+        Parameter("layer", named(), "its name", is_word=True, is_required=True),
         Parameter(
             "file",
             file,
             "features: OpenStreetMap, GeoJSON, CSV, KML, .. (docs/cli.md)",
             is_word=True,
+            is_required=True,
         ),
         _GROUP,
         Parameter("kinds", names, "kinds of conf/layers.toml; none: all", default=()),
@@ -90,17 +91,12 @@ LOAD_LAYER = Program(
             "what reads the file and writes the table",
             default="spark",
         ),
-        Parameter(
-            "spread",
-            flag,
-            "instead, without layer and file: spread all layers over the newest regions of their groups",
-        ),
     ),
 )
 
 PARTITION = Program(
     "partition",
-    "Divides space into regions of like load, stores them as the group's next version, and draws them.",
+    "Divides space into regions of like load, stores them as the group's next version, and brings its layers to them.",
     (
         Parameter(
             "group",

@@ -1,4 +1,4 @@
-"""Forms of DAGs, made of what their jobs declare; and what is given that a form does not have."""
+"""Forms of DAGs, made of what their jobs declare."""
 
 from collections.abc import Collection
 from dataclasses import replace
@@ -82,22 +82,3 @@ def _of_text(one: Parameter) -> dict[str, Any]:
         "pattern": pattern if is_never_empty else f"{pattern[:-1]}?$",
         "minLength": 0,
     }
-
-
-def unknown_values(given: Any, known: Collection[str]) -> list[str]:
-    """The names of values that a form does not have, in order.
-
-        {"regions": 8, "regionen": 9}, known {"group", "regions"}   ->   ["regionen"]
-
-    Args:
-        given: the values of a run by name; None or {}: none.
-        known: the names in the form.
-    """
-    return sorted(set(given or {}) - set(known))
-
-
-def refusal(dag: str, unknown: Collection[str], known: Collection[str]) -> str:
-    """What is said of values that a form does not have."""
-    said = ", ".join(map(repr, unknown))
-    has = ", ".join(sorted(known)) or "none"
-    return f"DAG {dag} has no parameter {said} (it has: {has})"

@@ -12,7 +12,6 @@ from typing import Any
 from airflow.sdk import BaseOperator, conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
-from st_common.airflow.form import refusal, unknown_values
 from st_common.airflow.links import PageLink, ReportLink
 from st_common.airflow.notes import NOTE, line_of
 from st_common.airflow.place import Place, find_place, job_environment
@@ -173,12 +172,14 @@ class JobOperator(BaseOperator):
 
 
 def _refuse_unknown(context: Mapping[str, Any]) -> None:
-    """Airflow hands values that no form has to nobody; the API server refuses them too, but not the command line."""
+    """Airflow takes any further value of a run and hands it to nobody: a name that was mistyped would pass unseen."""
     run, dag = context["dag_run"], context["dag"]
-    known = set(dag.params)
-    unknown = unknown_values(run.conf, known)
+    unknown = sorted(set(run.conf or {}) - set(dag.params))
     if unknown:
-        raise AirflowFailException(refusal(dag.dag_id, unknown, known))
+        named, has = ", ".join(map(repr, unknown)), ", ".join(sorted(dag.params))
+        said = f"DAG {dag.dag_id} has no parameter {named} (it has: {has or 'none'})"
+        context["ti"].xcom_push(key=NOTE, value=said)
+        raise AirflowFailException(said)
 
 
 def job_task(name: str, job: str, *arguments: str, **options: Any) -> JobOperator:

@@ -5,18 +5,14 @@ from typing import Any, ClassVar
 from airflow.plugins_manager import AirflowPlugin
 
 from st_common.airflow import notes
-from st_common.airflow.form_guard import FormGuard
 from st_common.airflow.links import PageLink, ReportLink
 from st_common.airflow.site import PREFIX, site, views
 
 
 class FairwayPlugin(AirflowPlugin):
-    """Shows how streams are, what was reported and what runs did; refuses values that a form does not have."""
+    """Shows how streams are, what was reported and what runs did."""
 
     name = "fairway"
-    fastapi_root_middlewares: ClassVar[list[dict[str, Any]]] = [
-        {"name": "values that a form does not have", "middleware": FormGuard}
-    ]
     fastapi_apps: ClassVar[list[dict[str, Any]]] = [
         {"name": "fairway", "app": site, "url_prefix": PREFIX}
     ]

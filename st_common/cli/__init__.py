@@ -142,7 +142,6 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_queries, "show"): query.show,
     (_queries, "drop"): query.drop,
     (_layers, "load"): layer.load,
-    (_layers, "spread"): layer.spread,
     (_layers, "list"): layer.list_layers,
     (_layers, "show"): layer.show,
     (_streams, "list"): streams.list_streams,

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -17,7 +17,7 @@ from st_common.settings import has_streams
 from st_common.stream_keys import PLANAR
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from st_common.layers.load import LayerReport
     from st_common.query.control import QueryRow
@@ -234,24 +234,6 @@ def _write_followed(rows: "Sequence[QueryRow]") -> None:
             typer.echo(f"query {row.name} is suspended: {row.why}", err=True)
 
 
-@told_as("spread_layers")
-def spread(ctx: typer.Context) -> None:
-    """Spread layers over the newest regions of their groups, and tell the streams."""
-    from st_common.layers.announce import announce
-    from st_common.layers.spreading import spread_layers
-    from st_common.query.layer_following import follow_layers
-
-    home = context.home(ctx, must_exist=True)
-    done = spread_layers(home)
-    announce(home)
-    for name, version in done.versions.items():
-        typer.echo(f"layer {name}, version {version}")
-    typer.echo(f"{len(done.versions)} spread anew, {len(done.kept)} kept")
-    for name in done.unknown:
-        typer.echo(f"WARNING: load {name} again: its group is not known", err=True)
-    _write_followed(follow_layers(home, lambda: context.streams(ctx)))
-
-
 def list_layers(ctx: typer.Context, *, json_lines: Json = False) -> None:
     """List the layers: name, newest version, features."""
     from st_common.cli.output import write_listing
@@ -376,8 +358,8 @@ def partition(
     tree: _TREE = "kdtree",
     engine: _ENGINE = "local",
 ) -> None:
-    """Divide space into regions of like load, and store them as the group's next version."""
-    from st_common.spark.partitioning import engine_of, partition_group
+    """Divide space into regions of like load, store them as the group's next version, and bring layers to them."""
+    from st_common.spark.partitioning import engine_of, follow_regions, partition_group
     from st_common.spark.rebalance import thresholds_given
 
     home, conf = context.home(ctx), context.conf(ctx)
@@ -401,6 +383,19 @@ def partition(
             stage=progress,
         )
     _tell(done, workers)
+    _write_spread(follow_regions(home, lambda: context.streams(ctx)))
+
+
+def _write_spread(done: "Mapping[str, Any]") -> None:
+    """Says which layers went over to new regions, and which queries with them."""
+    for name, version in done["versions"].items():
+        typer.echo(f"layer {name}, version {version}, by the new regions")
+    for name in done["unknown"]:
+        typer.echo(f"WARNING: load {name} again: its group is not known", err=True)
+    if done["followed"]:
+        typer.echo(f"other regions for {', '.join(done['followed'])}")
+    for name in done["suspended"]:
+        typer.echo(f"query {name} is suspended", err=True)
 
 
 def _tell(done: "Partitioned", workers: int) -> None:

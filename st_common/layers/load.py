@@ -134,7 +134,7 @@ class LayerReport:
             return ""
         return (
             f"group {self.group!r} has no regions yet: every query on layer {self.layer!r} reads all of it "
-            f"(fairway partition {self.group}, then fairway layer spread)"
+            f"(fairway partition {self.group} makes them)"
         )
 
 

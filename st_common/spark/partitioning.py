@@ -1,18 +1,21 @@
 """What `fairway partition` and its job do: find a group's regions anew, or keep them between thresholds."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from st_common.errors import FairwayError
 from st_common.home import Home
-from st_common.layers.spreading import layers_of
+from st_common.layers.announce import announce
+from st_common.layers.spreading import layers_of, spread_layers
 from st_common.partition.groups import Member, members_of
 from st_common.partition.sample import PointSource
 from st_common.partition.splitting import PointEngine, Stage
 from st_common.partition.store import groups_between_thresholds
 from st_common.partition.thresholds import Thresholds
+from st_common.query.layer_following import follow_layers, names_of
 from st_common.redaction import redacted
 from st_common.settings import StreamSettings
 from st_common.spark.prepartition import (
@@ -128,6 +131,31 @@ def rebalance_groups(
         except (FairwayError, OSError) as error:
             failed[group] = redacted(str(refused(error)))
     return done, failed
+
+
+def follow_regions(
+    home: Home, streams: Callable[[], Mapping[str, StreamSettings]]
+) -> dict[str, Any]:
+    """Spreads layers over the newest regions of their groups, and tells streams and queries of the new versions.
+
+    Answers stay the same. Repeated, or after one that was killed, it does what is left.
+
+    Args:
+        home: the home folder.
+        streams: gives the settings of the streams, where some query has another region.
+
+    Returns:
+        `versions` of the layers that were spread anew, those that were `kept`, those whose group is `unknown`; the
+        `streams` that were told; the queries that went over (`followed`) or were `suspended`.
+
+    Raises:
+        LayerError: the regions of a layer's group have other than two dimensions.
+        ConfigError: queries are on streams without right settings; all others went over.
+    """
+    done = spread_layers(home)
+    told = sorted({one.stream for one in announce(home)})
+    rows = follow_layers(home, streams)
+    return {**asdict(done), "streams": told, **names_of(rows)}
 
 
 @contextmanager

@@ -30,7 +30,6 @@ UNPAUSED = (
     "stream_supervisor",
     "osm_static_load",
     "prepartition",
-    "layers_reload",
     "reprocess",
 )
 LIMIT_S = 1800

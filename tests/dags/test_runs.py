@@ -136,7 +136,7 @@ def test_small_files_are_joined_and_those_of_closed_days_put_in_order(
         (installation.folder / "stop").unlink(missing_ok=True)
         installation.job("jobs.run_stream", "taxis", "--until-idle")
     ran = run("maintenance")
-    assert states(ran) == {"maintain": "success"}
+    assert states(ran) == {"snapshot": "success", "maintain": "success"}
     positions = table_of(ran, "positions/taxis")
     assert positions["files_before"] > positions["files_after"] == 1, "by size"
     installation.arrives("a,2024-03-10T00:00:10Z,8.7,47.3")
@@ -177,7 +177,8 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     run: RunDag, installation: Installation
 ) -> None:
     ran = run("dq_report", engine="local")
-    assert states(ran) == {"report": "success"}
+    assert states(ran) == {"report": "success", "draw": "success"}
+    assert (installation.home.reports / "streams/taxis.html").stat().st_size > 10_000
     (report,) = ran["report"][1]["days"]
     assert (report["day"], report["streams"], report["breaches"]) == (
         "2024-03-09",
@@ -187,9 +188,8 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     page = Path(report["path"]).read_text()
     assert "positions/taxis" in page
     assert not re.search(r"(src|href)=\W*(http|//)", page)
-    assert states(run("dq_report", day="2024-03-11", engine="local")) == {
-        "report": "failed"
-    }
+    ran = run("dq_report", day="2024-03-11", engine="local")
+    assert states(ran) == {"report": "failed", "draw": "success"}
 
 
 @pytest.mark.spec("C8")
@@ -218,9 +218,10 @@ def test_a_backfill_reports_the_day_of_each_of_its_intervals_anew(
         result = dagbag.dags["dq_report"].test(
             logical_date=ended, run_conf={"day": None, "engine": "local"}
         )
-        (ti,) = result.get_task_instances()
-        assert str(ti.state) == "success"
-        days += [each["day"] for each in ti.xcom_pull(task_ids="report")["days"]]
+        tasks = {ti.task_id: ti for ti in result.get_task_instances()}
+        assert {str(ti.state) for ti in tasks.values()} == {"success"}
+        told = tasks["report"].xcom_pull(task_ids="report")
+        days += [each["day"] for each in told["days"]]
     assert days == ["2024-03-09", "2024-03-10", "2024-03-11"]
 
 

@@ -18,22 +18,17 @@ TASKS = {
     "osm_static_load": {"load_layer": {"rebalance"}, "rebalance": set()},
     "rebalance": {"rebalance": set()},
     "prepartition": {"partition": set()},
-    "layers_reload": {"spread": set()},
     "stream_supervisor": {"tick": {"raise_alerts"}, "raise_alerts": set()},
-    "maintenance": {"maintain": set()},
-    "history_snapshots": {"snapshot": set()},
-    "stream_report": {"draw": set()},
-    "dq_report": {"report": set()},
+    "maintenance": {"snapshot": {"maintain"}, "maintain": set()},
+    "dq_report": {"report": set(), "draw": set()},
     "reprocess": {"reprocess": set()},
 }
 SCHEDULED = {
     "stream_supervisor": "* * * * *",
     "maintenance": "30 2 * * *",
     "rebalance": "40 * * * *",
-    "history_snapshots": "10 * * * *",
     "dq_report": "0 3 * * *",
     "reprocess": "0 2 * * *",
-    "stream_report": "0 4 * * *",
 }
 
 
@@ -125,7 +120,7 @@ def test_the_form_of_dq_report_offers_engines_and_hands_on_the_chosen_one(
     dagbag: Any,
 ) -> None:
     dag = dagbag.dags["dq_report"]
-    assert dag.params.dump() == {"day": None, "engine": "spark"}
+    assert dag.params.dump() == {"day": None, "engine": "spark", "stream": None}
     assert dag.params.get_param("engine").schema["enum"] == ["spark", "local"]
     words = dag.get_task("report").arguments
     assert "--engine={{ params.engine }}" in words

@@ -227,8 +227,8 @@ def spread(root: Path, *, kills: int, seed: int) -> Lived:
         split = median_split(points.uniform(-50, 50, (60, 2)), chance.randint(1, 9))
         made = Regions(group="g", version=0, region_id=split.paths, bounds=split.bounds)
         store(home, made, np.ones(len(split.paths), np.int64), "drawn")
-        words = ("layer", "spread", "--home", str(home.root))
-        killer.runs_through("spread", victims.command, *words)
+        words = ("--rebalance", "--engine", "local", "--home", str(home.root))
+        killer.runs_through("spread", victims.partition, *words)
         for name, features in squares.items():
             order = [("region_id", "ascending"), ("fid", "ascending")]
             found = tables.read(home.table("layers", name)).sort_by(order)

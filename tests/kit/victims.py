@@ -119,6 +119,13 @@ def command(*words: str) -> None:
     runpy.run_module("st_common.cli", run_name="__main__")
 
 
+def partition(*words: str) -> None:
+    """Runs the job `partition` with some words, to its end."""
+    multiprocessing.current_process()._config["daemon"] = False  # type: ignore[attr-defined]
+    sys.argv, sys.stderr = ["partition", *words], sys.stdout
+    runpy.run_module("jobs.partition", run_name="__main__")
+
+
 def resharder(root: Path, stream: StreamSettings, engine: str, shards: int) -> None:
     """Takes a stream to another engine or number of shards; shards are stepped here, without Spark."""
     home = Home(root)

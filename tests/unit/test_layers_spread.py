@@ -8,7 +8,7 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from jobs import load_layer
+from jobs import load_layer, partition
 from st_common import tables
 from st_common.contracts import load_contract, require_match
 from st_common.home import Home
@@ -106,7 +106,7 @@ def test_the_jobs_say_that_regions_are_missing_and_tell_streams_of_the_new_versi
         '"versions": {}, "kept": ["parks"], "unknown": [], "streams": []',
     )
     for told in done:
-        assert load_layer.main([*places, "--spread"]) == 0
+        assert partition.main([*places, "--rebalance", *LOCAL]) == 0
         assert told in capsys.readouterr().out
     assert load_layer.main([*places, "parks", str(file), "--group", "g", *LOCAL]) == 0
     assert capsys.readouterr().err == ""

@@ -167,7 +167,9 @@ def test_groups_with_thresholds_are_kept_between_them_by_the_job_and_others_left
         assert partition.main(["--rebalance", *places]) == 0
         return json.loads(capsys.readouterr().out.splitlines()[-1])
 
-    assert rebalanced() == {"groups": {}, "changed": [], "failed": {}}
+    nothing = rebalanced()
+    assert nothing.pop("layers")["versions"] == {}
+    assert nothing == {"groups": {}, "changed": [], "failed": {}}
     arrive("cars", place(900, 0))
     arrive("ships", place(900, 0))
     by_elements = ["--strategy=elements", "--regions=4", *places]
