@@ -33,7 +33,7 @@ class Parquet(Format):
         Raises:
             ConfigError: the source is no Parquet, breaks, or says that its points are in another system.
         """
-        from st_common.formats.parquet_chunks import parquet_chunks
+        from st_common.formats.parquet_records import parquet_chunks
 
         return parquet_chunks(source, stream, size=size)
 
@@ -43,7 +43,7 @@ class Parquet(Format):
         Raises:
             ConfigError: the file breaks.
         """
-        from st_common.formats.parquet_chunks import batches, opened
+        from st_common.formats.parquet_records import batches, opened
 
         with opened(source) as file:
             for _ in batches(file):

@@ -1,20 +1,226 @@
-"""Rows of Arrow and of Parquet as records, with the types that they have."""
+"""Parquet and Arrow: a file cut into chunks of rows, and rows as records, with the types that they have."""
 
 import json
-from collections.abc import Callable, Sequence
-from typing import Any
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
+from st_common.errors import ConfigError
 from st_common.formats.arrow_rows import MAGIC as ARROW
-from st_common.formats.format_settings import FormatSettings
+from st_common.formats.chunk import Chunk
+from st_common.formats.format_settings import FormatSettings, Source, parts
 from st_common.formats.numbers import mask
-from st_common.formats.parquet_chunks import BROKEN
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
-from st_common.formats.spans import Ints
+from st_common.formats.spans import Ints, Spans
+
+# --- GeoParquet: which column is the geometry, and in which system it is ---
+
+Metadata = Mapping[bytes, bytes] | None
+
+WGS84 = "EPSG:4326"
+_DEGREES = (WGS84, "OGC:CRS84")  # of both x is the longitude here
+
+
+def primary_column(metadata: Metadata) -> str | None:
+    """The column that is the geometry of a row; None: the file says of none."""
+    name = _geo(metadata).get("primary_column")
+    return name if isinstance(name, str) else None
+
+
+def system_of(metadata: Metadata, column: str) -> str | None:
+    """The system of a column of geometries.
+
+        no `crs`                      EPSG:4326, as GeoParquet has it
+        `crs` null, no GeoParquet     None: nobody knows
+        PROJJSON without a number     EPSG:3067, if it is that; else its name
+
+    Args:
+        metadata: of the file's schema.
+        column: the column; a path inside of one counts by its first part.
+    """
+    columns = _geo(metadata).get("columns")
+    about = columns.get(column.partition(".")[0]) if isinstance(columns, dict) else None
+    if not isinstance(about, dict):
+        return None
+    if "crs" not in about:
+        return WGS84
+    return None if about["crs"] is None else _named(about["crs"])
+
+
+def _named(crs: Any) -> str | None:
+    said = crs.get("id") if isinstance(crs, dict) else None
+    if isinstance(said, dict) and {"authority", "code"} <= said.keys():
+        system = f"{said['authority']}:{said['code']}"
+        return WGS84 if system in _DEGREES else system
+    import pyproj  # slow to import, and seldom needed
+
+    try:
+        known = pyproj.CRS.from_user_input(crs)
+    except pyproj.exceptions.CRSError:
+        return "a system that is not known"
+    number = known.to_epsg()
+    return known.name if number is None else f"EPSG:{number}"
+
+
+def _geo(metadata: Metadata) -> Mapping[str, Any]:
+    try:
+        said = json.loads((metadata or {}).get(b"geo", b"{}"))
+    except ValueError:
+        return {}
+    return said if isinstance(said, dict) else {}
+
+
+# --- chunks: their segments are written as streams of Arrow ---
+
+BROKEN = (pa.ArrowException, OSError, ValueError, KeyError, TypeError, OverflowError)
+_PORTION = 1 << 20  # bytes read at once
+_MOST_IN_BATCH = 1 << 16  # of a batch
+_BETWEEN = 16  # bytes that a value takes beside itself, at most
+
+
+@dataclass(frozen=True, slots=True)
+class RowsChunk(Chunk):
+    """Rows; their spans say about how many bytes each of them takes."""
+
+    table: Any = None  # pa.Table
+
+    def payload(self, start: int, stop: int) -> bytes:
+        """Rows `start` to `stop` (not included) as an Arrow stream."""
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, self.table.schema) as writer:
+            writer.write_table(self.table.slice(start, stop - start))
+        data: bytes = sink.getvalue().to_pybytes()
+        return data
+
+    def part(self, start: int, stop: int) -> Self:
+        """See `Chunk.part`."""
+        cut = Chunk.part(self, start, stop)  # slots: `super` finds no class here
+        return replace(cut, table=self.table.slice(start, stop - start))
+
+    def rows(self) -> pa.Table:
+        """See `Chunk.rows`: the rows of the file."""
+        return self.table
+
+    def of_rows(self, rows: pa.Table) -> Self:
+        """See `Chunk.of_rows`."""
+        return self.with_columns({}, spans=_spans(rows), table=rows)
+
+
+def parquet_chunks(
+    source: Source, stream: FormatSettings, *, size: int
+) -> Iterator[Chunk]:
+    """Chunks of at most 65,536 rows, of about `size` bytes where rows are large.
+
+    Raises:
+        ConfigError: the source is no Parquet, breaks, or says that its points are in another system.
+    """
+    with opened(source) as file:
+        _check_system(file, stream)
+        for batch in batches(file):
+            yield from _cut(pa.Table.from_batches([batch]), size)
+
+
+def _cut(rows: pa.Table, size: int) -> Iterator[Chunk]:
+    portions = np.cumsum(_sizes(rows)) // max(size, 1)
+    borders = (np.flatnonzero(np.diff(portions)) + 1).tolist()
+    for start, stop in zip([0, *borders], [*borders, len(rows)], strict=True):
+        yield _chunk(rows.slice(start, stop - start))
+
+
+@contextmanager
+def opened(source: Source) -> Iterator[pq.ParquetFile]:
+    """A Parquet file, by its footer; what cannot be read from behind is put into a file without a name first.
+
+    Raises:
+        ConfigError: it is none.
+    """
+    with _seekable(source) as file:
+        try:
+            parquet = pq.ParquetFile(file)
+        except BROKEN as error:
+            raise _no_parquet(error) from None
+        yield parquet
+
+
+def batches(file: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    """The rows of a file, in batches that hold some.
+
+    Raises:
+        ConfigError: the file breaks.
+    """
+    try:
+        for batch in file.iter_batches(batch_size=_MOST_IN_BATCH):
+            if len(batch):
+                yield batch
+    except BROKEN as error:
+        raise _no_parquet(error) from None
+
+
+def _no_parquet(error: Exception) -> ConfigError:
+    why = " ".join(str(error).split()) or type(error).__name__
+    return ConfigError(
+        f"it is no whole Parquet file: {why}", hint="is the file complete?"
+    )
+
+
+@contextmanager
+def _seekable(source: Source) -> Iterator[Any]:
+    if getattr(source, "seekable", lambda: False)():
+        yield source
+        return
+    with tempfile.TemporaryFile() as spooled:
+        while data := source.read(_PORTION):
+            spooled.write(data)
+        spooled.seek(0)
+        yield spooled
+
+
+def _check_system(file: pq.ParquetFile, stream: FormatSettings) -> None:
+    """Points of a GeoParquet file that says another system than the stream has would be somewhere else."""
+    columns = stream.columns
+    place = columns.place or columns.shape or next(iter(parts(columns.x)), "")
+    own = system_of(file.schema_arrow.metadata, place)
+    if own in (None, stream.crs) or not stream.crs.startswith("EPSG:"):
+        return
+    hint = f'crs = "{own}", or convert the file'
+    if not str(own).startswith("EPSG:"):
+        hint = 'crs = "planar", or convert the file'
+    raise ConfigError(
+        f"the points of {place!r} are in {own}, the stream's in {stream.crs}", hint=hint
+    )
+
+
+def _chunk(rows: pa.Table) -> Chunk:
+    return RowsChunk(b"", _spans(rows), table=rows)
+
+
+def _spans(rows: pa.Table) -> Spans:
+    ends = np.cumsum(_sizes(rows))
+    return Spans(np.zeros(0, np.uint8), np.append(0, ends[:-1])[: len(ends)], ends)
+
+
+def _sizes(rows: pa.Table) -> NDArray[np.int64]:
+    """About how many bytes each row takes."""
+    sizes = np.zeros(len(rows), np.int64)
+    for column in rows.columns:
+        kind = column.type
+        if pa.types.is_string(kind) or pa.types.is_binary(kind):
+            lengths = pc.fill_null(pc.binary_length(column), 0)
+            sizes += lengths.to_numpy().astype(np.int64) + _BETWEEN
+        else:
+            sizes += column.nbytes // max(len(rows), 1) + _BETWEEN
+    return sizes
+
+
+# --- records ---
 
 _MAGIC = b"PAR1"
 _NOTHING = b"\xef\xbb\xbf \t\r\n"  # no records, as in all formats

@@ -13,7 +13,6 @@ from st_common.capture.source import opened
 from st_common.capture.zipped import zip_above
 from st_common.errors import ConfigError
 from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
-from st_common.formats.geoparquet import WGS84, primary_column, system_of
 from st_common.formats.member_lines import list_of, member_lines
 from st_common.formats.registry import format_of
 from st_common.formats.stamped import plain_lines
@@ -119,8 +118,13 @@ def _is_sbs(begun: bytes) -> bool:
 
 def _of_parquet(place: str) -> Form:
     """The columns of a file and its first rows; only a file can be looked into, for its end says what is in it."""
-    from st_common.formats.parquet_chunks import batches
-    from st_common.formats.parquet_chunks import opened as parquet
+    from st_common.formats.parquet_records import (
+        WGS84,
+        batches,
+        primary_column,
+        system_of,
+    )
+    from st_common.formats.parquet_records import opened as parquet
 
     path = Path(place)
     if not (path.is_file() or zip_above(path)):
