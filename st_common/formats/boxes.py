@@ -7,7 +7,6 @@ Blanks or tabs stand between the parts; the text may have them too, and may be a
 
 from typing import TYPE_CHECKING
 
-from st_common.formats.boxes_columns import OF_LINE
 from st_common.formats.format import Format
 from st_common.formats.format_settings import (
     FormatSettings,
@@ -45,7 +44,7 @@ class Boxes(Format):
         """A stream without boxes, or a column that no line has."""
         if not stream.columns.box:
             return "columns: box is missing", 'box = ["lo1", "hi1", "lo2", "hi2"]'
-        known = (*OF_LINE, *stream.columns.box)
+        known = ("key", "text", *stream.columns.box)
         for key, name in named_columns(stream):
             if name not in known:
                 return (

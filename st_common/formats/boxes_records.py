@@ -6,7 +6,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.formats.boxes_columns import OF_LINE
 from st_common.formats.format_settings import FormatSettings
 from st_common.formats.numbers import mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records, columns_read
@@ -45,4 +44,4 @@ def _fields(
     """The columns of lines that are whole: key and text, and the sides, which stand one line behind the other."""
     flat, columns = sides.flatten(), stream.columns.box
     every = {name: flat[at :: len(columns)] for at, name in enumerate(columns)}
-    return {name: pc.struct_field(said, name) for name in OF_LINE} | every
+    return {name: pc.struct_field(said, name) for name in ("key", "text")} | every

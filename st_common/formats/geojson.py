@@ -97,7 +97,7 @@ class GeoJson(Format):
 
 def _lines(source: Source, size: int) -> "Iterator[bytes]":
     """Features as lines."""
-    from st_common.formats.begun import Begun
+    from st_common.formats.chunk import Begun
     from st_common.formats.member_lines import list_of, member_lines
 
     begun = Begun(source, size=_HEAD)

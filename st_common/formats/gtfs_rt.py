@@ -82,7 +82,7 @@ class GtfsRt(Format):
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
         """Chunks of entities with one header, of about `size` bytes, raised to 1 MiB (JSON: 8) at least."""
-        from st_common.formats.begun import Begun
+        from st_common.formats.chunk import Begun
         from st_common.formats.gtfs_rt_records import gtfs_rt_chunks, json_chunks
 
         begun = Begun(source, size=_HEAD)

@@ -11,8 +11,7 @@ from st_common.formats.format_settings import FormatSettings, Source
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from st_common.formats.begun import Begun
-    from st_common.formats.chunk import Chunk
+    from st_common.formats.chunk import Begun, Chunk
     from st_common.formats.records import Reason, Records
     from st_common.formats.spans import Ints, Mask
 
@@ -56,7 +55,7 @@ class JsonFeed(Format):
         self, source: Source, stream: FormatSettings, *, size: int
     ) -> "Iterator[Chunk]":
         """Chunks of records, each on a line; of at most `size` bytes, raised to 8 MiB where it is less."""
-        from st_common.formats.begun import Begun
+        from st_common.formats.chunk import Begun
         from st_common.formats.ndjson_chunks import chunks_of_lines
 
         begun = Begun(source, size=_HEAD)
@@ -64,7 +63,7 @@ class JsonFeed(Format):
 
     def records(self, payload: bytes, stream: FormatSettings) -> "Records":
         """The records of a payload; of a format of lines each line is one."""
-        from st_common.formats.begun import Begun
+        from st_common.formats.chunk import Begun
         from st_common.formats.ndjson_records import read_columns, without
         from st_common.formats.records import Records, columns_read
 
