@@ -1,7 +1,7 @@
 """Which tests with a mark of the specification run no product code: what such a mark claims, nothing proves.
 
-The oracle (`tests/kit/oracle*.py`), the reference that it asks and the plans that it reads are no product in
-this sense: a test of them alone says that brute force is right, not that the product is. Found in the text of the
+The oracle (`tests/kit/oracle*.py`), the driver and the reference that it asks and the plans that it reads are no product
+in this sense: a test of them alone says that brute force is right, not that the product is. Found in the text of the
 tests: a test runs product code when it, its fixtures or the functions that it calls in its file name something that
 comes from a module of the product.
 """
@@ -33,12 +33,21 @@ VALUES = PLANS | {
     "st_common.errors",
     "st_common.home",
     "st_common.controls.rows",
+    "st_common.controls.reading",
     "st_common.controls.writing",
+    "st_common.geometry.space",
 }
 """What a module for tests may know besides without bringing the product in."""
 PACKAGES = ("fairway", "st_common", "jobs", "dags", "tools", "bench", "demo", "tests")
 RUNS = frozenset({"subprocess", "runpy", "importlib"})  # programs are product too
-REFERENCE = "st_common.reference"  # what the product is judged by
+JUDGES = (
+    "st_common.reference",
+    *(
+        f"st_common.checks.{name}"
+        for name in ("answers", "history", "nested", "visits", "windows")
+    ),
+)
+"""What the product is judged by."""
 TREE = "ROOT"  # what looks at the files of the repository looks at the product
 
 
@@ -160,7 +169,7 @@ def is_product(root: Path, origin: str, known: dict[str, bool] = {}) -> bool:  #
         return True
     if origin.split(".", maxsplit=1)[0] not in PACKAGES or origin in PLANS:
         return False
-    if origin.startswith(REFERENCE):
+    if origin.startswith(JUDGES):
         return False
     if not origin.startswith("tests.kit"):
         return True
