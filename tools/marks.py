@@ -1,9 +1,9 @@
 """Which tests with a mark of the specification run no product code: what such a mark claims, nothing proves.
 
-The oracle (`tests/kit/oracle*.py`), the driver and the reference that it asks and the plans that it reads are no product
-in this sense: a test of them alone says that brute force is right, not that the product is. Found in the text of the
-tests: a test runs product code when it, its fixtures or the functions that it calls in its file name something that
-comes from a module of the product.
+The oracle (`tests/kit/oracle*.py`), the driver and the reference that it asks and the plans that it reads are no
+product in this sense: a test of them alone says that brute force is right, not that the product is. Found in the text
+of the tests: a test runs product code when it, its fixtures or the functions that it calls in its file name something
+that comes from a module of the product.
 """
 
 import ast

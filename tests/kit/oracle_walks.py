@@ -180,8 +180,8 @@ class Walk:
         ]
         if not len(by_then):
             return {}
-        fixes, last = self.history.fixes, by_then[-1]
-        return {"x": float(fixes.x[last]), "y": float(fixes.y[last])}
+        last = self.past.readings[by_then[-1]].fix
+        return {"x": last.x, "y": last.y}
 
     def last_of(self, rows: Ints) -> dict[str, int]:
         """By object its last event among ascending rows."""
