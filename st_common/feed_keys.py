@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from st_common.config.keys import Place, key, keys_of, of_table
+from st_common.config.keys import Place, key, keys_of, of_table, without_effect
 from st_common.config.values import (
     WrongError,
     flag,
@@ -35,8 +35,7 @@ KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 _PORTS = 65_535
 _LOOPBACK = "127.0.0.1"
-_COMMON = ("kind", "batch_ms", "batch_kb", "overload", "buffer_mb", "retry_max_s")
-_MOST_KB = 8 << 10
+_COMMON = ("kind", "batch_ms", "overload", "retry_max_s")
 
 
 def _is_place(value: object, *, with_host: bool) -> bool:
@@ -47,6 +46,12 @@ def _is_place(value: object, *, with_host: bool) -> bool:
     if not colon or number is None:
         return False
     return not with_host or bool(host and number)
+
+
+_GONE = {
+    **without_effect("1 MB is gathered at most", "batch_kb"),
+    **without_effect("64 MB wait in memory at most", "buffer_mb"),
+}
 
 
 @takes("`:PORT` or `HOST:PORT`", type="string")
@@ -99,9 +104,9 @@ class SourceSettings:
         every_s: how often to look; without it every 10 s for http, every second for files.
         timeout_s: how long an answer may take.
         batch_ms: how long records are gathered before they are stored.
-        batch_kb: how much of them is gathered at most.
+        batch_kb: how much of them is gathered at most; nothing that people set.
         overload: where more comes than can be stored: wait, nothing is lost; or skip, what is more is counted.
-        buffer_mb: how much waits in memory at most.
+        buffer_mb: how much waits in memory at most; nothing that people set.
         retry_max_s: the longest pause before it is connected again.
     """
 
@@ -122,9 +127,9 @@ class SourceSettings:
     every_s: float | None = field(default=None, metadata=key(number(least=0.1)))
     timeout_s: float = field(default=30.0, metadata=key(number(above=0.0)))
     batch_ms: int = field(default=200, metadata=key(whole(most=60_000)))
-    batch_kb: int = field(default=1024, metadata=key(whole(most=_MOST_KB)))
+    batch_kb: int = 1024
     overload: str = field(default="wait", metadata=key(one_of("wait", "skip")))
-    buffer_mb: int = field(default=64, metadata=key(whole(most=16_384)))
+    buffer_mb: int = 64
     retry_max_s: float = field(default=60.0, metadata=key(number(least=0.1)))
 
 
@@ -161,7 +166,7 @@ def _source(
 ) -> SourceSettings:
     if not isinstance(table, dict):
         raise place.wrong("must be a table", hint='kind = "tcp", ..')
-    of_stream = {
+    elsewhere = _GONE | {
         each: (
             f"{each!r} is a key of the stream",
             "put it above the table of its first source",
@@ -173,7 +178,7 @@ def _source(
         if each in keys_of(SourceSettings) and not takes_key(kind, each):
             raise place.wrong(f"{each} has no meaning for {kind}")
     settings = of_table(
-        SourceSettings, table, place, elsewhere=of_stream, given={"name": name}
+        SourceSettings, table, place, elsewhere=elsewhere, given={"name": name}
     )
     for each in KINDS[kind][0]:
         if each not in table:

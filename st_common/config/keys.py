@@ -192,6 +192,12 @@ def _has(lines: Sequence[str], upto: int, path: Sequence[str]) -> bool:
     return False
 
 
+def without_effect(instead: str, *names: str) -> dict[str, tuple[str, str]]:
+    """What is said of keys that are gone, as `values_of` takes it; `instead` holds for everybody now."""
+    said = f"{{!r}} has no effect any more: {instead}"
+    return {name: (f"{name} = {said}", "take the line out") for name in names}
+
+
 def of_table(
     kind: type[T],
     table: Mapping[str, Any],

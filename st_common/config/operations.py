@@ -9,14 +9,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from st_common.config.keys import Place, key, known, of_table, read_toml
+from st_common.config.keys import Place, key, known, of_table, read_toml, without_effect
 from st_common.config.values import WrongError, number, table, takes, whole
 
 T = TypeVar("T")
 FILE = "operations.toml"
 _TABLES = ("supervisor", "alerts", "notifier", "lineage", "retention", "server")
 _SECONDS = number(least=1.0)
-_MANY = whole(most=1000)
 _MB = whole(most=1_000_000)
 _AT_ONCE = whole(most=100)
 _DAYS = whole(most=36_500)
@@ -70,9 +69,10 @@ class Limits:
         start_up_s: how long it may in its start-up, up to the end of its first batch.
         batch_s: how long it may in another batch.
         rejoin_s: how long it may while a layer or a query waits in the log.
-        slow_s: an engine is slow when the oldest waiting segment is older than this.
-        slow_looks: and so many looks in a row saw more and more waiting.
+        slow_s: an engine is slow when the oldest waiting segment is older than this, and three looks in a row saw more
+            and more waiting.
         stop_grace_s: from the wish to stop until the process is killed; a start-up or a batch may end first.
+        slow_looks: how many looks that are; nothing that people set, as all that follow.
         back_off_s: the first pause between starts; each one after it is twice as long.
         back_off_max_s: the longest of these pauses.
         breaker_starts: so many starts within breaker_window_s are a crash loop, with longer pauses between starts.
@@ -88,22 +88,26 @@ class Limits:
     batch_s: float = field(default=900.0, metadata=key(_SECONDS))
     rejoin_s: float = field(default=3600.0, metadata=key(_SECONDS))
     slow_s: float = field(default=60.0, metadata=key(_SECONDS))
-    slow_looks: int = field(default=3, metadata=key(_MANY))
     stop_grace_s: float = field(default=60.0, metadata=key(_SECONDS))
-    back_off_s: float = field(default=10.0, metadata=key(number(least=0.0)))
-    back_off_max_s: float = field(default=300.0, metadata=key(_SECONDS))
-    breaker_starts: int = field(default=5, metadata=key(_MANY))
-    breaker_window_s: float = field(default=1800.0, metadata=key(_SECONDS))
-    crash_pause_max_s: float = field(default=3600.0, metadata=key(_SECONDS))
+    slow_looks: int = 3
+    back_off_s: float = 10.0
+    back_off_max_s: float = 300.0
+    breaker_starts: int = 5
+    breaker_window_s: float = 1800.0
+    crash_pause_max_s: float = 3600.0
 
 
 _ORDERED = (
     ("stuck_s", "batch_s"),
     ("batch_s", "rejoin_s"),
     ("stuck_s", "start_up_s"),
-    ("back_off_s", "back_off_max_s"),
-    ("back_off_max_s", "crash_pause_max_s"),
 )  # a limit, and the one that is never shorter
+_PAUSES = "pauses between starts grow from 10 s to 5 minutes, of a crash loop (5 starts in 30 minutes) to an hour"
+_GONE = {
+    **without_effect("three looks in a row", "slow_looks"),
+    **without_effect(_PAUSES, "back_off_s", "back_off_max_s", "crash_pause_max_s"),
+    **without_effect(_PAUSES, "breaker_starts", "breaker_window_s"),
+}
 
 
 def limits_of(conf: Path) -> Limits:
@@ -115,7 +119,7 @@ def limits_of(conf: Path) -> Limits:
     said = operations_table(conf, "supervisor")
     if said is None:
         return Limits()
-    limits = of_table(Limits, *said)
+    limits = of_table(Limits, *said, elsewhere=_GONE)
     for name, longer in _ORDERED:
         least, most = getattr(limits, name), getattr(limits, longer)
         if least > most:

@@ -20,52 +20,42 @@ class NamedColumns(Protocol):
     @property
     def object(self) -> Column:
         """The column of ids; of several the id is all of their values with "/" between them."""
-        ...
 
     @property
     def event_ts(self) -> Column | None:
         """The column of times, or those of date and time; None: the arrival is the time."""
-        ...
 
     @property
     def age(self) -> str | None:
         """The column that says how much older a place is than its time, if any."""
-        ...
 
     @property
     def x(self) -> Column | None:
         """The column of longitudes, or of x, or several that are one; None: see `place`."""
-        ...
 
     @property
     def y(self) -> Column | None:
         """The column of latitudes, or of y."""
-        ...
 
     @property
     def place(self) -> str | None:
         """The column that holds both as one geometry, if any."""
-        ...
 
     @property
     def box(self) -> tuple[str, ...]:
         """The columns of the sides of a box, if it has one."""
-        ...
 
     @property
     def shape(self) -> str | None:
         """The column that holds a geometry of any kind, if any."""
-        ...
 
     @property
     def gone(self) -> str | None:
         """The column that says that an object has left, if any."""
-        ...
 
     @property
     def attributes(self) -> Mapping[str, str]:
         """The columns of attributes that are not called as these, by the attribute."""
-        ...
 
 
 class FormatSettings(Protocol):
@@ -74,47 +64,38 @@ class FormatSettings(Protocol):
     @property
     def columns(self) -> NamedColumns:
         """The columns of a fix."""
-        ...
 
     @property
     def attributes(self) -> Mapping[str, str]:
         """Further columns by name, with their types."""
-        ...
 
     @property
     def filtering_columns(self) -> tuple[str, ...]:
         """Columns that say which records may be fixes at all."""
-        ...
 
     @property
     def crs(self) -> str:
         """The system of x and y: "EPSG:" and a number, or "planar"."""
-        ...
 
     @property
     def header(self) -> bool:
         """Whether the first line names the columns."""
-        ...
 
     @property
     def delimiter(self) -> str:
         """What separates fields."""
-        ...
 
     @property
     def quote(self) -> str:
         """What quotes fields; "" for none."""
-        ...
 
     @property
     def encoding(self) -> str:
         """The encoding of texts, as Python calls it."""
-        ...
 
     @property
     def records(self) -> str | None:
         """The key under which a document has its records, a list; None: they stand by themselves."""
-        ...
 
 
 class Source(Protocol):
@@ -122,7 +103,6 @@ class Source(Protocol):
 
     def read(self, size: int) -> bytes:
         """The next bytes, `size` at most; none at the end."""
-        ...
 
 
 def named_columns(stream: FormatSettings) -> Iterator[tuple[str, str]]:

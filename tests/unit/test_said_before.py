@@ -45,8 +45,10 @@ POSITION = b"!BSVDM,1,1,,A,135OaP001b10m:ROTN1SLRjJ0<0l,0*78\n"
 
 
 def stream_with(table: dict, source: dict | None = None, **more: object):
-    sources = {"feed": {"batch_ms": 5, "batch_kb": 16, **source}} if source else {}
-    return stream_of_table("s", {**table, "sources": sources, **more}, Path("conf"))
+    sources = {"feed": {"batch_ms": 5, **source}} if source else {}
+    stream = stream_of_table("s", {**table, "sources": sources, **more}, Path("conf"))
+    small = {name: replace(one, batch_kb=16) for name, one in stream.sources.items()}
+    return replace(stream, sources=small)
 
 
 def fixes_of(home: Home, stream: StreamSettings) -> tuple[list[dict], int]:
