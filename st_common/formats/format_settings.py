@@ -111,16 +111,8 @@ def named_columns(stream: FormatSettings) -> Iterator[tuple[str, str]]:
     Those of attributes have the key `attribute NAME`.
     """
     columns = stream.columns
-    yield from (("object", name) for name in parts(columns.object))
-    yield from (("event_ts", name) for name in parts(columns.event_ts))
-    yield from (("x", name) for name in parts(columns.x))
-    yield from (("y", name) for name in parts(columns.y))
-    single = {
-        "age": columns.age,
-        "place": columns.place,
-        "gone": columns.gone,
-    }
-    yield from ((key, name) for key, name in single.items() if name is not None)
+    for key in ("object", "event_ts", "x", "y", "age", "place", "gone"):
+        yield from ((key, name) for name in parts(getattr(columns, key)))
     for attribute in stream.attributes:
         yield (
             f"attribute {attribute}",

@@ -52,10 +52,9 @@ def lineage_settings(conf: Path) -> LineageSettings | None:
             "the package openlineage-python is not installed",
             hint=f"{how_to_install('lineage')}; without [lineage] nothing needs it",
         )
-    if settings.to == "file" and rest:
-        name = next(iter(rest))
-        raise place.wrong(f"{name} is for an endpoint", hint='to = "http"')
     if settings.to == "file":
+        for name in rest:
+            raise place.wrong(f"{name} is for an endpoint", hint='to = "http"')
         return settings
     if "keep_days" in own:
         raise place.wrong("keep_days is for files", hint="remove it")
