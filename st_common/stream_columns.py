@@ -192,13 +192,14 @@ def columns_of_table(
     Raises:
         ConfigError: a key is unknown, missing or wrong, or two of them cannot stand beside each other.
     """
-    own = {name: Key(name, column, "its column") for name in attributes}
-    values = values_of({**own, **keys_of(Columns)}, table, place)
+    keys = keys_of(Columns)
+    own = {n: Key(n, column, "its column") for n in attributes if n not in keys}
+    values = values_of({**own, **keys}, table, place)
     known = {} if _PLACES & set(values) else of_format
     if isinstance(said := values.get("object"), Owner):
         values["object"] = ()
         values |= {"object_value": said.value, "object_from": said.origin}
-    renamed = {name: values.pop(name) for name in attributes if _is_own(name, values)}
+    renamed = {name: values.pop(name) for name in own if name in values}
     sides = values.get("box", ())
     renamed |= dict(zip(sides_of(len(sides) // 2), sides, strict=True))
     if "shape" in values:
@@ -219,20 +220,14 @@ def columns_of_table(
     return columns
 
 
-def _is_own(name: str, values: Mapping[str, Any]) -> bool:
-    return name in values and name not in Columns.__dataclass_fields__
-
-
 def _check_own(
     columns: Columns, attributes: Mapping[str, object], place: Place
 ) -> None:
     """What follows from box or shape is declared by nobody."""
     taken = {name.lower() for name in attributes} & set(columns.own_attributes)
     for name in sorted(taken):
-        raise place.wrong(
-            f"{name} is an attribute by itself",
-            hint="take it out of attributes",
-        )
+        hint = "take it out of attributes"
+        raise place.wrong(f"{name} is an attribute by itself", hint=hint)
 
 
 def _check_place(columns: Columns, place: Place) -> None:
@@ -241,11 +236,8 @@ def _check_place(columns: Columns, place: Place) -> None:
     if len(whole) > 1:
         raise place.wrong(f"{whole[0]} beside {whole[1]}", hint="give one of them")
     if whole and (columns.x, columns.y) != (None, None):
-        raise place.wrong(
-            f"x and y beside {whole[0]}, which holds both",
-            at=whole[0],
-            hint="give one of them",
-        )
+        said = f"x and y beside {whole[0]}, which holds both"
+        raise place.wrong(said, at=whole[0], hint="give one of them")
     if whole:
         return
     for axis, name in (("x", columns.x), ("y", columns.y)):

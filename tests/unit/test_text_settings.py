@@ -278,6 +278,15 @@ def test_settings_that_cannot_be_are_refused(table, message):
         stream(**{**CSV, **table})
 
 
+def test_an_attribute_may_be_called_as_a_field_that_is_no_key():
+    columns = {"object": "id", "x": "x", "y": "y", "object_value": "v"}
+    settings = stream(
+        format="csv", columns=columns, attributes={"object_value": "string"}
+    )
+    assert settings.columns.object_value is None
+    assert settings.columns.of_attribute("object_value") == "v"
+
+
 def test_gpx_knows_its_coordinates_itself():
     settings = stream(format="gpx", columns={"object": "trk/name"})
     assert (settings.columns.x, settings.columns.y) == ("lon", "lat")
