@@ -7,7 +7,7 @@ import pyarrow.compute as pc
 from bench.expected import SHIFT
 from bench.oldenburg import STREAM
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 
 
 class Rows:

@@ -18,17 +18,18 @@ import pyarrow.csv as pcsv
 from st_common.capture.control import write_clock
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.spark import SparkSettings
+from st_common.config.stream import StreamSettings
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from st_common.spark.batch_days import OWN, SparkFold
 from st_common.spark.delta import ReplaceOnSpark
 from st_common.spark.session import session
-from st_common.spark_keys import SparkSettings
 
 DAY, DAY_S = date(2024, 5, 1), 86_400
 EPOCH_S = 1_714_521_600

@@ -35,7 +35,7 @@ from bench.throughput import (
 )
 from st_common import tables
 from st_common.capture.reading import log_for
-from st_common.home import Home
+from st_common.config.home import Home
 
 SETTINGS = """
 [streams.load]

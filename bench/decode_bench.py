@@ -19,8 +19,9 @@ import pyarrow as pa
 import pyarrow.csv as arrow_csv
 import pyarrow.json as arrow_json
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
-from st_common.settings import Columns, StreamSettings
 
 COLUMNS = Columns(object="object_id", event_ts="event_ts", x="x", y="y")
 CSV = StreamSettings(

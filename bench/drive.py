@@ -6,12 +6,12 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine import committing, local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import owned
-from st_common.home import Home
 from st_common.memory import keep_freed_memory
-from st_common.settings import StreamSettings
 
 Land = Callable[[], None]
 _PHASES = {

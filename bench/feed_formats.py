@@ -17,8 +17,9 @@ import numpy as np
 from google.transit import gtfs_realtime_pb2 as pb
 from pyais.encode import encode_dict
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
-from st_common.settings import Columns, StreamSettings
 
 _PLACE = {"x": "longitude", "y": "latitude"}
 BUSES = StreamSettings(

@@ -20,9 +20,10 @@ import numpy as np
 import pyarrow as pa
 
 from bench.scaling import ROOT, filled_with_squares, hash_of, packets_by_shard
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
-from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import Own, Told
 from st_common.operators.guests.cells import Cells
@@ -34,7 +35,6 @@ from st_common.operators.runtime.stages import step
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.settings import StreamSettings
 
 Value = TypeVar("Value")
 _OF_A_ROUND = 3

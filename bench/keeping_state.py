@@ -10,9 +10,10 @@ from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
-from st_common.settings import Columns, StreamSettings
 
 _STREAM = StreamSettings(
     name="cars",

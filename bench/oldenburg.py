@@ -12,12 +12,12 @@ from pathlib import Path
 import numpy as np
 
 from st_common.capture.log import SEGMENT_LIMIT
+from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
-from st_common.settings import StreamSettings
 from st_common.simulation.network import limits_of, read_network
 from st_common.simulation.traffic import ALL_REPORT, Round, Traffic, rounds
 from tests.kit.road_traffic import DECIMALS, payload, stamp_ms, traffic_stream

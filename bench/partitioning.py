@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.partition.sample import Floats, PointSource
 from st_common.partition.splitting import PointEngine
 from st_common.simulation.network import read_network

@@ -27,10 +27,10 @@ from bench.rounds import about
 from st_common.capture.control import write_end
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.position import position_of
 from st_common.query.control import payloads
-from st_common.settings import StreamSettings
 from tests.kit.road_traffic import COLUMNS, START_MS
 
 OBJECTS = 10_000

@@ -35,10 +35,10 @@ from bench.percentiles import percentiles
 from bench.queries import KINDS, Asked, ask
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.position import position_of
 from st_common.query.control import payloads
-from st_common.settings import StreamSettings
 
 
 @dataclass

@@ -38,18 +38,18 @@ from bench.throughput import (
 )
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import LayerJoin, Plan
-from st_common.settings import StreamSettings
 from st_common.spark.resident_engine import batch_bytes
 
 _BEHIND_QUERIES = slice(2, None)

@@ -22,8 +22,8 @@ import numpy as np
 
 from bench.scaling import ROADS
 from bench.throughput import ROOT, workload
+from st_common.config.home import Home
 from st_common.geometry.space import GLOBE
-from st_common.home import Home
 from st_common.layers.index import LayerIndex
 from st_common.layers.load import load
 from st_common.layers.stored import load_index, load_outline

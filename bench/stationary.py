@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from st_common.home import Home
+from st_common.config.home import Home
 from tests.kit.log_writer import bare_log
 
 _CARS = 10_000

@@ -24,8 +24,8 @@ from bench.drive import OnLocal, OnSpark
 from bench.queries import Asked
 from bench.rounds import Run, about, figures
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
 from st_common.geometry.space import PLANE
-from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import Metric

@@ -17,10 +17,10 @@ from prepare import STREAM
 from rich.console import Console
 from summary import show
 
+from st_common.config.streams import load_streams
 from st_common.errors import FairwayError
 from st_common.server.place import Place
 from st_common.server.report import report_home
-from st_common.settings import load_streams
 from tests.kit.report import collect
 
 HERE = Path(__file__).resolve().parent

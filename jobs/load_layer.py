@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from st_common.home import Home
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.streams import has_streams
 from st_common.layers.conversion import crs_of_group
 from st_common.layers.faults import shared_out, told
 from st_common.layers.load import Engine, LayerReport, load, local
@@ -16,7 +18,6 @@ from st_common.processes.entry import finish, job_parser
 from st_common.programs import LOAD_LAYER
 from st_common.query.created_streams import known_streams
 from st_common.query.layer_following import follow_layers, names_of
-from st_common.settings import conf_dir, has_streams, home_dir
 
 _MORE = ": the table feature_faults names them"
 _NAMED = 100  # features of each outcome in the summary; `feature_faults` has all

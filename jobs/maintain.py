@@ -10,7 +10,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.streams import has_streams, stream_of
 from st_common.levels.latest import flush_latest
 from st_common.levels.taking import take_due
 from st_common.lifecycle.leftovers import Cleared, clear_leftovers
@@ -19,7 +21,6 @@ from st_common.lifecycle.maintain import Upkeep, by_delta_rs, maintain
 from st_common.lifecycle.stored import Stored
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import MAINTAIN
-from st_common.settings import conf_dir, has_streams, home_dir, stream_of
 
 
 def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from st_common.home import Home
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
 from st_common.partition.store import current
 from st_common.partition.store import groups_between_thresholds as groups
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import PARTITION
 from st_common.serving.regions_page import write_regions_page
-from st_common.settings import conf_dir, home_dir
 from st_common.spark.partitioning import (
     engine_of,
     follow_regions,

@@ -8,13 +8,13 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
 from st_common.errors import QualityError
-from st_common.home import Home
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPORT_QUALITY
 from st_common.quality.daily import report_days
 from st_common.quality.engines import LOCAL, Engine
-from st_common.settings import conf_dir, home_dir
 
 
 def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:

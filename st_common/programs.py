@@ -1,5 +1,7 @@
 """The jobs and what each takes: read by their command lines, and to be read by forms, without Spark."""
 
+from st_common.config.home import NAME_PATTERN
+from st_common.config.parameters import Parameter, Program
 from st_common.config.values import (
     day,
     file,
@@ -13,8 +15,6 @@ from st_common.config.values import (
     text,
     whole,
 )
-from st_common.home import NAME_PATTERN
-from st_common.parameters import Parameter, Program
 
 ENGINES = ("spark", "local")
 PLACES = (

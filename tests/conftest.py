@@ -143,7 +143,7 @@ def shared() -> Path:
 @pytest.fixture(autouse=True)
 def secrets_of_its_own() -> Iterator[None]:
     """What a test has as a secret is a word like any other to the next one of its process."""
-    from st_common import redaction
+    from st_common.config import redaction
 
     forms, hosts = redaction._forms.copy(), redaction._hosts.copy()
     yield
@@ -174,8 +174,8 @@ def command_line(tmp_path: Path) -> Callable[..., object]:
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
+    from st_common.config.spark import SparkSettings
     from st_common.spark.session import session
-    from st_common.spark_keys import SparkSettings
     from tests.kit.jvm import QUICK_TO_START
     from tests.kit.quick_spark import start_quickly
 

@@ -9,11 +9,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations
 from pathlib import Path
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.query.checks import all_complaints
 from st_common.query.extents import with_extent
 from st_common.query.problem import TextError
 from st_common.query.text import select_of
-from st_common.settings import Columns, StreamSettings
 
 PAGE = Path("docs/combinations.md")
 STREAM = StreamSettings(

@@ -42,7 +42,7 @@ from fault_place import (
     until,
 )
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.alerts import read_alerts
 
 REFUSED = 4  # exit code of a process whose stream belongs to another one

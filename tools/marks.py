@@ -27,11 +27,12 @@ PLANS = frozenset(
 ) | {"st_common.record", "st_common.regions.region", "st_common.regions.registry"}
 """What says what is asked for: values without behaviour, shared by oracle and product."""
 VALUES = PLANS | {
-    "st_common.settings",
-    "st_common.stream_columns",
+    "st_common.config.stream",
+    "st_common.config.streams",
+    "st_common.config.columns",
     "st_common.position",
     "st_common.errors",
-    "st_common.home",
+    "st_common.config.home",
     "st_common.controls.rows",
     "st_common.controls.reading",
     "st_common.controls.writing",

@@ -35,8 +35,8 @@ def replayed_all(names: list[str]) -> dict[str, dict[str, Any]]:
     with multiprocessing.get_context("forkserver").Pool(os.cpu_count()) as pool:
         told = dict(zip(local, pool.map(replayed, local, chunksize=1), strict=True))
     if on_spark:
+        from st_common.config.spark import SparkSettings
         from st_common.spark.session import session
-        from st_common.spark_keys import SparkSettings
 
         place = SparkSettings(memory="1g")
         spark = session("replay-golden", place=place, extended=False)

@@ -17,20 +17,20 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from st_common.config.columns import Columns
 from st_common.config.keys import Key, keys_of
 from st_common.config.operations import KeptDays, Limits, Notifier, ServerSettings
+from st_common.config.position_filter import PositionFilter
+from st_common.config.sources import KINDS, SourceSettings, takes_key
+from st_common.config.spark import SparkSettings
+from st_common.config.stream import StreamSettings
 from st_common.config.values import OFF
 from st_common.delivery.alerting import AlertSettings
 from st_common.delivery.registry import SINKS
 from st_common.delivery.settings import DELIVERY_KEYS
 from st_common.delivery.webhook import WebhookSink
-from st_common.feed_keys import KINDS, SourceSettings, takes_key
 from st_common.layers.kinds import Rule
 from st_common.lineage.settings import TIMEOUT_S, LineageSettings
-from st_common.position_filter import PositionFilter
-from st_common.spark_keys import SparkSettings
-from st_common.stream_columns import Columns
-from st_common.stream_settings import StreamSettings
 
 Keys = Mapping[str, Key]
 PAGE = Path("docs/settings.md")

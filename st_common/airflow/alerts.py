@@ -7,7 +7,7 @@ from airflow.sdk import BaseNotifier, get_current_context, task
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.module_loading import import_string
 
-from st_common.redaction import redacted
+from st_common.config.redaction import redacted
 
 
 def errors_in(summary: Mapping[str, Any]) -> list[str]:

@@ -6,8 +6,8 @@ from typing import Any
 
 from airflow.sdk import Param
 
+from st_common.config.parameters import Parameter, Program
 from st_common.config.values import instant, names
-from st_common.parameters import Parameter, Program
 
 
 def form_of(

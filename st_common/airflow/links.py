@@ -7,8 +7,8 @@ from typing import Any
 from airflow.sdk import BaseOperatorLink, conf
 
 from st_common.airflow.live_page import place_of
-from st_common.home import Home
-from st_common.settings import home_dir
+from st_common.config.environment import home_dir
+from st_common.config.home import Home
 
 
 def report_of(summary: Mapping[str, Any]) -> str:

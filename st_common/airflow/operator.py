@@ -15,9 +15,9 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 from st_common.airflow.links import PageLink, ReportLink
 from st_common.airflow.notes import NOTE, line_of
 from st_common.airflow.place import Place, find_place, job_environment
+from st_common.config.environment import PARENT_VARIABLE
+from st_common.config.redaction import redacted
 from st_common.errors import ConfigError
-from st_common.redaction import redacted
-from st_common.settings import PARENT_VARIABLE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

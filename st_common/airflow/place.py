@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_common.settings import conf_dir, home_dir
+from st_common.config.environment import conf_dir, home_dir
 
 ROOT = Path(__file__).resolve().parents[2]
 _AIRFLOWS_OWN = ("AIRFLOW", "_AIRFLOW", "PYTHON", "VIRTUAL_ENV")

@@ -16,11 +16,11 @@ from st_common.capture.event_time import EventTime
 from st_common.capture.leaps import judged, most_us_of
 from st_common.capture.log import Log
 from st_common.capture.segment import Segment
+from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
 from st_common.decode.packed import Encoder
 from st_common.errors import LogError
 from st_common.formats.said_before import put_in_front, said_before
-from st_common.settings import StreamSettings
 
 PACKED_BYTES = 1 << 16  # so large must a payload be to be worth a packet
 _SURE_US = 60_000_000

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from st_common.config.stream import StreamSettings
 from st_common.formats.chunk import Chunk
 from st_common.formats.format_settings import Source
 from st_common.formats.registry import format_of
-from st_common.settings import StreamSettings
 
 
 def chunks(source: Source, stream: StreamSettings, *, size: int) -> Iterator[Chunk]:

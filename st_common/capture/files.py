@@ -22,12 +22,12 @@ from st_common.capture.memory import Memory
 from st_common.capture.ordered import Ordered, in_order
 from st_common.capture.reading import settle
 from st_common.capture.source import name_of, opened
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.formats.chunk import HEADER_LIMIT, Chunk
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import SaidBefore, also
-from st_common.settings import StreamSettings
 
 Rate = Literal["fast", "event"] | float
 SEGMENT_BYTES = 8 << 20

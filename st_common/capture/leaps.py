@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from st_common.capture.event_time import EventTime
-from st_common.settings import StreamSettings
+from st_common.config.stream import StreamSettings
 
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]

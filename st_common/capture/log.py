@@ -25,8 +25,8 @@ from st_common.capture.segment import (
     to_bytes,
 )
 from st_common.capture.stored_log import SKIPPED, StoredLog
+from st_common.config.home import checked_name
 from st_common.errors import LogError, MissingError
-from st_common.home import checked_name
 from st_common.observed import note_written
 from st_common.record import opened, sealed
 from st_common.storage import Storage

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 
 from st_common.capture.event_time import EventTime
 from st_common.capture.leaps import judged, most_us_of
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode, event_times
 from st_common.formats.chunk import Chunk
-from st_common.settings import StreamSettings
 
 Mask = NDArray[np.bool_]
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from st_common.capture.log import SEGMENT_LIMIT
+from st_common.config.stream import StreamSettings
 from st_common.decode.gzipped import MAGIC
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import (
@@ -24,7 +25,6 @@ from st_common.formats.said_before import (
     Value,
     put_in_front,
 )
-from st_common.settings import StreamSettings
 
 MOST_OBJECTS = 100_000
 MOST_AGE_S = 3600

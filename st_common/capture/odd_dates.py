@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from st_common.settings import StreamSettings
+from st_common.config.stream import StreamSettings
 from st_common.times import COUNTED_PER_S
 
 EARLIEST_US = 631_152_000_000_000

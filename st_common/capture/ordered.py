@@ -23,10 +23,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode, event_times
 from st_common.formats.chunk import Chunk
 from st_common.formats.registry import format_of
-from st_common.settings import StreamSettings
 
 Ints = NDArray[np.int64]
 Chunks = Callable[[], Iterator[Chunk]]

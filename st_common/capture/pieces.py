@@ -7,10 +7,10 @@ from itertools import groupby
 from st_common.capture.log import Log, Segment
 from st_common.capture.reading import Readings
 from st_common.capture.whole import is_raw_whole
+from st_common.config.stream import StreamSettings
 from st_common.decode.joined import Part, Raw, decode_all, of_one
 from st_common.decode.packed import from_bytes
 from st_common.errors import LogError
-from st_common.settings import StreamSettings
 
 _READ_BYTES = 1 << 20
 _READ_SEGMENTS = 4096

@@ -6,9 +6,9 @@ from st_common.capture.files import wall_clock
 from st_common.capture.sample import Sample, sample_of
 from st_common.capture.source import opened
 from st_common.capture.tally import Tally
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
-from st_common.settings import StreamSettings
 
 _FORCED = "--force puts it into the log all the same"
 

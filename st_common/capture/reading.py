@@ -20,17 +20,17 @@ from typing import Any
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.segment import NONE, Segment, reading_behind
+from st_common.config.columns import YOUNGER, columns_of_json
+from st_common.config.entry_filter import entry_filter_of_json
+from st_common.config.home import Home
+from st_common.config.position_filter import PositionFilter
+from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Reading as ReadingRow
 from st_common.controls.writing import to_bytes
-from st_common.entry_filter import entry_filter_of_json
 from st_common.errors import ConfigError, LogError, StateError
 from st_common.formats.registry import format_of
-from st_common.home import Home
-from st_common.position_filter import PositionFilter
 from st_common.record import opened, sealed
-from st_common.settings import StreamSettings
-from st_common.stream_columns import YOUNGER, columns_of_json
 
 NAMES = (
     "format",

@@ -15,11 +15,11 @@ from typing import IO
 
 from st_common.capture.chunks import chunks
 from st_common.capture.source import Opened, name_of, opened, opened_bytes
+from st_common.config.stream import StreamSettings
 from st_common.formats.chunk import Chunk
 from st_common.formats.format_settings import Source
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import SaidBefore, also
-from st_common.settings import StreamSettings
 
 PART_BYTES = 1 << 18
 """Of the first, of the middle and of the last."""

@@ -9,10 +9,10 @@ import pyarrow.compute as pc
 from st_common.capture.odd_dates import OddDates, odd_dates
 from st_common.capture.sample import Sample
 from st_common.capture.text import utf16_of
+from st_common.config.stream import StreamSettings
 from st_common.decode import Reason, decode
 from st_common.decode.zones import quarters_ahead
 from st_common.formats.registry import format_of, names_of_formats
-from st_common.settings import StreamSettings
 
 _SHOWN = 80  # characters of a record
 _NOT_ABOUT_FIXES = tuple(

@@ -43,16 +43,16 @@ from st_common.checks.history import (
     happened_to,
     marks_of,
 )
+from st_common.config.home import Home
+from st_common.config.position_filter import PositionFilter
+from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Reading
-from st_common.home import Home
 from st_common.levels.snapshots import members_of, snapshots
 from st_common.levels.stored import FILTERED, archived_end, has_filtered
 from st_common.position import position_of, row_of, segment_of
-from st_common.position_filter import PositionFilter
 from st_common.reference.columns import Features
 from st_common.reference.metric import Metric
 from st_common.reference.position_filter import Judged, Limits, Moved, judged
-from st_common.settings import StreamSettings
 
 _PLAIN = ["segment", "row", "event_ts", "object", "x", "y", "gone"]
 _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}

@@ -12,6 +12,8 @@ from st_common import tables
 from st_common.capture.checked import check_bytes
 from st_common.capture.log import Log
 from st_common.checks.archived import from_kept, wrongly_filtered
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.committing import APP
 from st_common.engine.feed import packets_of, step_settings
@@ -19,13 +21,11 @@ from st_common.engine.local import layers_of
 from st_common.engine.states import States
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.levels.stored import archived_end, has_filtered
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.position import position_of, segment_of
-from st_common.settings import StreamSettings
 
 REPLAY_BYTES = 64 << 20  # of the log: so much is done once more
 _STEP_BYTES = 16 << 20

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream_values import FILTER_COLUMNS
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.levels.snapshots import snapshots
 from st_common.levels.stored import FILTERED, fixes
 from st_common.position import position_of, segment_of
-from st_common.stream_keys import FILTER_COLUMNS
 from st_common.tables.pruning import Filters
 
 

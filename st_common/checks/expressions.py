@@ -17,8 +17,8 @@ from pyproj import Geod
 
 from st_common import tables
 from st_common.asking import CLOSED_OFF, asking
+from st_common.config.home import Home
 from st_common.geometry.space import Space
-from st_common.home import Home
 from st_common.query import near_columns
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag

@@ -12,6 +12,7 @@ from functools import singledispatch
 from typing import Any
 
 from st_common.checks.evidence import Fix
+from st_common.config.stream import StreamSettings
 from st_common.query.explain_fence import in_a_row
 from st_common.query.explain_steps import transform_in_words, windows_in_words
 from st_common.query.fence import Debounce, Fence
@@ -20,7 +21,6 @@ from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNear
 from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
 from st_common.regions.region import Region
 from st_common.regions.registry import Area
-from st_common.settings import StreamSettings
 
 
 def moment(time: datetime | None) -> str:

@@ -43,9 +43,10 @@ from st_common.checks.notebook import Notebook, Verified
 from st_common.checks.visits import Lived, lived
 from st_common.checks.visits import Told as ToldEvent
 from st_common.checks.windows import of_ways
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archiver import EVERY_S
 from st_common.errors import QueryError, StorageError, TransientError
-from st_common.home import Home
 from st_common.ops.launcher import find
 from st_common.position import position_of
 from st_common.query.frame import Frame
@@ -54,7 +55,6 @@ from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
 from st_common.serving.changes import stream_changes
 from st_common.serving.lateness import lateness_of
-from st_common.settings import StreamSettings
 
 
 def verify(

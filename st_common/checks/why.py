@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.checks.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
 from st_common.checks.sentences import Others, sentence, why_filtered
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.position import row_of, segment_of
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find, history
@@ -24,7 +25,6 @@ from st_common.query.problem import did_you_mean
 from st_common.serving.batch import Batch, batch_of
 from st_common.serving.changes import stream_changes
 from st_common.serving.lateness import lateness_of, words_of
-from st_common.settings import StreamSettings
 
 _AT_ONCE = (
     "registered",

@@ -40,8 +40,8 @@ from st_common.cli import (
 )
 from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
+from st_common.config.environment import is_completing
 from st_common.installed import own_version
-from st_common.settings import is_completing
 
 app = typer.Typer(
     name="fairway",

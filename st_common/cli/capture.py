@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
     from st_common.capture.files import Rate, ReplayReport
     from st_common.capture.source import NamedFile
-    from st_common.home import Home
-    from st_common.settings import StreamSettings
+    from st_common.config.home import Home
+    from st_common.config.stream import StreamSettings
 
 
 _FILE = Annotated[

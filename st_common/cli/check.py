@@ -198,7 +198,7 @@ def _write(ctx: typer.Context, name: str, text: str) -> None:
     Raises:
         ConfigError: there is one of that name, or the name is none.
     """
-    from st_common.home import checked_name
+    from st_common.config.home import checked_name
 
     checked_name(name, "stream")
     path = context.conf(ctx) / "streams.toml"

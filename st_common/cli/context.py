@@ -6,15 +6,11 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import Streams, stream_of
 from st_common.errors import ConfigError
-from st_common.home import Home
-from st_common.settings import (
-    Streams,
-    StreamSettings,
-    conf_dir,
-    home_dir,
-    stream_of,
-)
 
 if TYPE_CHECKING:
     from st_common.query.group_names import Tables

@@ -15,10 +15,10 @@ from typer.core import TyperCommand, TyperGroup
 from typer.exceptions import Abort, TyperException
 
 from st_common.cli.context import plain_names
+from st_common.config.redaction import redacted
 from st_common.errors import ConfigError, FairwayError, one_line
 from st_common.extras import missing, of_spark
 from st_common.log_lines import log_in_lines
-from st_common.redaction import redacted
 from st_common.storage import refused
 
 SHARED = ("home", "conf", "debug")

@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 import typer
 
 from st_common.cli import context
+from st_common.config.environment import COMPLETION_VARIABLE
+from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.installed import sample_file, shipped
-from st_common.settings import COMPLETION_VARIABLE
 
 _FIRST = (
     "fairway query register --text "
@@ -54,8 +54,8 @@ def init(ctx: typer.Context) -> None:
 
 def setup_jars(source: _FROM = None) -> None:
     """Bring the jars that the engine spark needs, compare their sums, and say where they lie (else FAIRWAY_JARS)."""
+    from st_common.config.environment import jars_dir
     from st_common.ops.jars import bring
-    from st_common.settings import jars_dir
 
     folder = jars_dir()
     brought = bring(folder, source)

@@ -8,14 +8,14 @@ from st_common.cli import context
 from st_common.cli.arguments import JsonLines, Stream
 from st_common.cli.export import ExportForm, Out, export
 from st_common.cli.lean import without_pandas
+from st_common.config.parameters import Parameter
 from st_common.config.values import day
-from st_common.parameters import Parameter
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from st_common.config.stream import StreamSettings
     from st_common.engine.region_join import RegionJoin
-    from st_common.settings import StreamSettings
 
 _LAYER = Annotated[str, typer.Argument(metavar="LAYER", help="The name of a layer.")]
 _WITHIN = Annotated[

@@ -11,10 +11,10 @@ from st_common.cli import context
 from st_common.cli.arguments import Json
 from st_common.cli.lineage import told_as
 from st_common.cli.progress import progress_of_stages
+from st_common.config.home import DEFAULT_GROUP
+from st_common.config.stream_values import PLANAR
+from st_common.config.streams import has_streams
 from st_common.errors import ConfigError
-from st_common.home import DEFAULT_GROUP
-from st_common.settings import has_streams
-from st_common.stream_keys import PLANAR
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from datetime import date
 
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
 
 
 @told_as("maintain")
@@ -63,7 +63,7 @@ _SHOWN = ("table", "files", "bytes", "joined", "rows purged", "deleted", "kept s
 
 def _streams(ctx: typer.Context) -> "Mapping[str, StreamSettings]":
     """The streams, where there are settings."""
-    from st_common.settings import has_streams
+    from st_common.config.streams import has_streams
 
     return context.streams(ctx) if has_streams(context.conf(ctx)) else {}
 

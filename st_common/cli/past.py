@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
-    from st_common.home import Home
+    from st_common.config.home import Home
+    from st_common.config.stream import StreamSettings
     from st_common.serving.answers import Reads
-    from st_common.settings import StreamSettings
 
 _Rectangle = tuple[float, float, float, float]
 _INSIDE = Annotated[

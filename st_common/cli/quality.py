@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
-    from st_common.home import Home
+    from st_common.config.home import Home
     from st_common.quality.engines import Engine
 
 

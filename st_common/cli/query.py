@@ -22,9 +22,9 @@ from st_common.errors import ConfigError, FairwayError, QueryError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from st_common.config.stream import StreamSettings
     from st_common.query.registry import Outcome
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
 
 _FILE = Annotated[
     Path | None,

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from st_common.cli.output import Format
-    from st_common.home import Home
+    from st_common.config.home import Home
 
 _ROW = (
     "query",

@@ -17,11 +17,11 @@ from st_common.uncollected import uncollected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from st_common.config.home import Home
+    from st_common.config.stream import StreamSettings
     from st_common.engine.summary import RunSummary
     from st_common.feeds.note import CaptureNote
-    from st_common.home import Home
     from st_common.serving.stream_state import StreamState
-    from st_common.settings import StreamSettings
 
 
 def run(

@@ -102,7 +102,7 @@ def _place(ctx: typer.Context, engine: str | None, only: tuple[str, ...]) -> "Pl
 
 
 def _token(variable: str | None) -> str | None:
-    from st_common.settings import secret_of
+    from st_common.config.environment import secret_of
 
     if variable is None:
         return None

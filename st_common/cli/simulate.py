@@ -15,7 +15,7 @@ from st_common.written import whole_number
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
     from st_common.simulation.network import RoadNetwork
     from st_common.simulation.simulate import Target
 

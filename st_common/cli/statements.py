@@ -9,12 +9,13 @@ import typer
 from st_common.cli import context
 from st_common.cli.output import FileFormat, write_columns, write_listing
 from st_common.cli.text_file import read_text
+from st_common.config.home import DEFAULT_GROUP
 from st_common.errors import ConfigError, QueryError
-from st_common.home import DEFAULT_GROUP
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from st_common.config.stream import StreamSettings
     from st_common.query.area_store import NamedArea
     from st_common.query.control import QueryRow
     from st_common.query.past import Past
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
     from st_common.query.registry import Outcome
     from st_common.query.shown import ToShow
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
 
 
 def statements_of(

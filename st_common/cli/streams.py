@@ -9,8 +9,8 @@ from st_common.cli import context
 from st_common.cli.arguments import Json, Stream
 
 if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
     from st_common.engine.topology import Topology
-    from st_common.settings import StreamSettings
 
 
 def list_streams(ctx: typer.Context, *, json_lines: Json = False) -> None:

@@ -13,8 +13,8 @@ from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from st_common.checks.notebook import Verified
-    from st_common.home import Home
-    from st_common.settings import StreamSettings
+    from st_common.config.home import Home
+    from st_common.config.stream import StreamSettings
 
 
 def verify(
@@ -63,10 +63,10 @@ def verify(
     Of all queries also the checksums of the log, the files of the tables, the folds at every place, and the newest
     part of the log, made once more. Exit code 1: a query could not be evaluated.
     """
+    from st_common.config.streams import stream_of
     from st_common.engine.topology import topology_of
     from st_common.position import parsed
     from st_common.query.lookup import queries as registered
-    from st_common.settings import stream_of
 
     home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
     start = 0 if since is None else parsed(since)

@@ -14,8 +14,8 @@ from st_common.errors import ConfigError
 if TYPE_CHECKING:
     from st_common.checks.evidence import Filtered, Fix
     from st_common.checks.why import Why
+    from st_common.config.stream import StreamSettings
     from st_common.serving.batch import Batch
-    from st_common.settings import StreamSettings
 
 
 def why(

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.serving.follow import POLL_S, Following
 
 

@@ -8,15 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from st_common.capture.source import NamedFile
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.engine.summary import RunSummary
 from st_common.errors import ConfigError, QueryError
-from st_common.home import Home
 from st_common.query.builder import QueryBuilder
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.text import parse
 from st_common.rejects.replay import rejects_of
-from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.report import IF_ANY, Sniffed
 from st_common.sniffing.several import sniff_each
 

@@ -17,17 +17,17 @@ from st_common.client.evaluated_stream import Given, left_out, read_as, stream_n
 from st_common.client.frames import Frame, write_frame
 from st_common.client.home_client import HomeClient
 from st_common.client.result import Result, placed
+from st_common.config.home import DEFAULT_GROUP, Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.engine.summary import RunSummary
 from st_common.errors import ConfigError
-from st_common.home import DEFAULT_GROUP, Home
 from st_common.installed import place_of, shipped
 from st_common.query.builder import QueryBuilder
 from st_common.query.past import time_written
 from st_common.query.plan import Plan
 from st_common.serving.changes import passed_changes
 from st_common.serving.places import with_group_places
-from st_common.settings import StreamSettings
 
 QUERY = "try"
 """What the query is called, unless its text says otherwise."""

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from st_common import tables
 from st_common.client.tuples import Feature
-from st_common.home import Home
+from st_common.config.home import Home
 
 _HELD = 100_000  # features
 

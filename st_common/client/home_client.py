@@ -12,6 +12,8 @@ from st_common.client.interface import Rectangle
 from st_common.client.put import Fixes, Put, put
 from st_common.client.result import Result, placed
 from st_common.client.waiting import await_done
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of
 from st_common.engine.batch.backtest import Backtest, backtest
 from st_common.errors import QueryError
 from st_common.query.area_store import HomeAreas
@@ -27,7 +29,6 @@ from st_common.serving.member_places import placed_answer
 from st_common.serving.object_conditions import condition_of
 from st_common.serving.sql import sql
 from st_common.serving.stream_state import state_of
-from st_common.settings import StreamSettings, stream_of
 
 
 class HomeClient(Client):

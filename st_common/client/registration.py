@@ -15,9 +15,9 @@ from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.client.features import FeatureCache
 from st_common.client.tuples import MultiTuple, multi_tuple
+from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rows import AboutQuery
-from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.position import position_of, segment_of
 from st_common.query.control import QueryRow

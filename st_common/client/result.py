@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from st_common.config.stream_values import PLANAR
 from st_common.errors import ConfigError
 from st_common.extras import has_module
-from st_common.stream_keys import PLANAR
 
 if TYPE_CHECKING:
     import geopandas

@@ -13,8 +13,8 @@ from datetime import UTC, date, datetime, time
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import NAME_PATTERN, checked_name
 from st_common.errors import ConfigError
-from st_common.home import NAME_PATTERN, checked_name
 
 OFF = "off"
 TIME_PATTERN = r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:\d\d))?"

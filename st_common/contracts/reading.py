@@ -8,11 +8,11 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from st_common.config.environment import contracts_dir
 from st_common.contracts.document import Document, read_document
 from st_common.contracts.model import Column, Contract
 from st_common.contracts.retention import retention_by, retention_days
 from st_common.errors import ContractError
-from st_common.settings import contracts_dir
 
 CHECKED_FILE = "checked.json"
 

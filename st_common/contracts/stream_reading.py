@@ -6,6 +6,8 @@ An error names file, line and rule, as for the contracts of tables (`validation`
 from pathlib import Path
 from typing import Any, get_args
 
+from st_common.config.environment import contracts_dir
+from st_common.config.home import checked_name
 from st_common.contracts.document import Document, Place, near, read_document
 from st_common.contracts.kinds import ATTRIBUTE_KINDS, KINDS
 from st_common.contracts.places import TABLE_AT, properties_of
@@ -13,8 +15,6 @@ from st_common.contracts.rules import Severity
 from st_common.contracts.stream_model import Attribute, DataRule, StreamContract
 from st_common.contracts.stream_rules import column_rules, stream_rules
 from st_common.contracts.validation import check_standard
-from st_common.home import checked_name
-from st_common.settings import contracts_dir
 
 _SUFFIX = ".odcs.yaml"
 _AXES = ("x", "y")

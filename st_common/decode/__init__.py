@@ -6,6 +6,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.decode.judge import judge, one_arrival, times_in
@@ -16,7 +18,6 @@ from st_common.formats.numbers import Mask
 from st_common.formats.records import RAW_LIMIT, Reason, Records
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import put_in_front, said_before
-from st_common.settings import Columns, StreamSettings
 
 __all__ = [
     "REJECTS_SCHEMA",

@@ -11,8 +11,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from st_common.config.columns import sides_of
 from st_common.formats.numbers import Mask, Parsed, doubles
-from st_common.stream_columns import sides_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import Decoded
 from st_common.decode.judge import judge, one_arrival
 from st_common.formats.records import Records
-from st_common.settings import StreamSettings
-from st_common.stream_columns import Columns
 
 _ROLES = Columns(object="object", event_ts="event_ts", x="x", y="y", gone="gone")
 

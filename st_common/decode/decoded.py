@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.config.stream import AttributeType, StreamSettings
 from st_common.formats.records import Reason
-from st_common.settings import AttributeType, StreamSettings
 
 REASONS = pa.array([reason.name.lower() for reason in Reason], pa.string())
 REJECTS_SCHEMA = pa.schema(

@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.asking import asking
+from st_common.config.entry_filter import EntryFilter, Kind
 from st_common.decode.cleaning import trimmed
-from st_common.entry_filter import EntryFilter, Kind
 from st_common.formats.numbers import Mask, as_texts, bools, doubles, mask
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.decoded import Decoded
 from st_common.decode.gzipped import MAGIC
@@ -21,7 +22,6 @@ from st_common.formats.encodings import as_utf8, with_own_bytes
 from st_common.formats.records import Records
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import MARK
-from st_common.settings import StreamSettings
 
 _MOST_BYTES = 1 << 20
 _MOST_PAYLOADS = 4096

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.config.columns import GEOMETRY
+from st_common.config.stream import AttributeType, StreamSettings
 from st_common.decode.boxes import boxes_of
 from st_common.decode.cleaning import ids_of, trimmed
 from st_common.decode.decoded import REASONS, Decoded, fixes_schema, rejects_table
@@ -27,8 +29,6 @@ from st_common.formats.numbers import (
 from st_common.formats.records import Reason, Records
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, SaidBefore
-from st_common.settings import AttributeType, StreamSettings
-from st_common.stream_columns import GEOMETRY
 from st_common.times import form_of
 
 _OLDEST_S = 1e9  # more is no age of a place

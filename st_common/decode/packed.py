@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.decoded import (
     FIX_SCHEMA,
@@ -20,7 +21,6 @@ from st_common.decode.decoded import (
     fixes_schema,
 )
 from st_common.errors import LogError
-from st_common.settings import StreamSettings
 
 _META = b"fairway"
 _OPTIONS = pa.ipc.IpcWriteOptions(compression="lz4")

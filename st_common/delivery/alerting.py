@@ -5,13 +5,13 @@ import json
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from st_common.config.home import Home
 from st_common.config.keys import key
 from st_common.config.operations import operations_table
 from st_common.config.values import one_of
 from st_common.delivery.outcome import Failed, Refused
 from st_common.delivery.settings import sink_of
 from st_common.delivery.webhook import WebhookSink
-from st_common.home import Home
 from st_common.ops.alerts import Alert, read_alerts
 from st_common.ops.records import read_record, write_record
 

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.config.home import Home
 from st_common.delivery.dead_letters import Dead, DeadLetters
 from st_common.delivery.gate import Gate
 from st_common.delivery.message import Messages, messages
@@ -18,7 +19,6 @@ from st_common.delivery.progress import Progress, read_progress, write_progress
 from st_common.delivery.settings import DeliverySettings
 from st_common.engine.owner import BEAT_S, Owner, now_us, owned_folder
 from st_common.errors import FairwayError, TransientError
-from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.ops.records import private_folder
 from st_common.ops.retry import pause_s

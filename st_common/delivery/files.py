@@ -18,12 +18,12 @@ from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar
 
+from st_common.config.home import Home
 from st_common.config.keys import key
 from st_common.config.values import WrongError, flag, number, takes
 from st_common.delivery.outcome import Failed, Outcome, Taken
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError, StorageError
-from st_common.home import Home
 from st_common.storage import LocalStorage, make_folder, refused_at
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.quality.finding import DAY_IS_CLOSED, data_label
 from st_common.quality.record import release_label
 

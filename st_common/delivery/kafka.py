@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from st_common.config.home import Home
 from st_common.config.keys import key
+from st_common.config.redaction import redacted
 from st_common.config.values import WrongError, one_of, takes
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
 from st_common.delivery.remote import BrokerSink, is_local, is_server
 from st_common.extras import require_module
-from st_common.home import Home
-from st_common.redaction import redacted
 
 if TYPE_CHECKING:
     from confluent_kafka import KafkaError, Message, Producer

@@ -5,7 +5,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import Home
 from st_common.config.operations import notifier_of
+from st_common.config.streams import Streams
 from st_common.delivery.alerting import (
     AlertSettings,
     Notified,
@@ -14,14 +16,12 @@ from st_common.delivery.alerting import (
     notify,
 )
 from st_common.delivery.settings import wanted
-from st_common.home import Home
 from st_common.ops.beats import record_beats
 from st_common.ops.decide import by_kind
 from st_common.ops.judged import all_healths
 from st_common.ops.lease import Lease
 from st_common.ops.records import write_record
 from st_common.ops.supervisor import job_supervisor, tick
-from st_common.settings import Streams
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,13 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from st_common.config.home import Home
 from st_common.config.keys import key
+from st_common.config.redaction import redacted
 from st_common.config.values import WrongError, flag, takes, whole
 from st_common.delivery.names import escaped, signs
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Taken
 from st_common.delivery.remote import BrokerSink, is_local, is_server
-from st_common.home import Home
-from st_common.redaction import redacted
 
 if TYPE_CHECKING:
     from paho.mqtt.client import Client

@@ -4,12 +4,12 @@ import re
 from abc import abstractmethod
 from dataclasses import dataclass, field
 
+from st_common.config.environment import secret_of
 from st_common.config.keys import key
 from st_common.config.values import flag, number, text, variable
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
 from st_common.loopback import LOOPBACK
-from st_common.settings import secret_of
 from st_common.written import whole_number
 
 _SERVER = re.compile(r"(?:\[[0-9A-Fa-f:]+\]|[A-Za-z0-9._-]+):([0-9]+)")

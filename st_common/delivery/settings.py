@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
+from st_common.config.home import checked_name
 from st_common.config.keys import (
     Key,
     Place,
@@ -18,14 +19,14 @@ from st_common.config.keys import (
     tables_of,
     values_of,
 )
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import broken_of
 from st_common.config.values import flag, number, one_of, text, whole, words
 from st_common.delivery.feeders import feeders_of
 from st_common.delivery.registry import BY_KIND, SINKS
 from st_common.delivery.sink import Sink
 from st_common.errors import ConfigError
-from st_common.home import checked_name
 from st_common.query.passing import is_passing
-from st_common.settings import StreamSettings, broken_of
 
 Start = Literal["first", "now"]
 _MOST_ROWS = 50_000

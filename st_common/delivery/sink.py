@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar
 
+from st_common.config.home import Home
 from st_common.delivery.outcome import Receiver
-from st_common.home import Home
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

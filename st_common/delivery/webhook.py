@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 from urllib.parse import urlsplit
 
+from st_common.config.home import Home
 from st_common.config.keys import key
+from st_common.config.redaction import keep_secret, keep_url, redacted, shown_url
 from st_common.config.values import takes
 from st_common.delivery.outcome import Failed, Outcome, Refusal, Refused, Taken
 from st_common.delivery.remote import RemoteSink, is_local
 from st_common.errors import ConfigError
-from st_common.home import Home
-from st_common.redaction import keep_secret, keep_url, redacted, shown_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,6 +13,9 @@ from st_common.capture.log import Log, Segment
 from st_common.capture.packing import pack_when_due
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.retention import remove_raw
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.stream_values import FILTER_COLUMNS
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
@@ -26,15 +29,12 @@ from st_common.engine.pace import Pace, taken
 from st_common.engine.sink import Reasons, Sink, cut, end_of, together
 from st_common.engine.tail import Tail
 from st_common.engine.tidy import OPEN_MB, tidy
-from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.partition.groups import require_stream_in
 from st_common.partition.middles import middles
 from st_common.partition.regions import Regions, assign
 from st_common.partition.store import current
 from st_common.position import position_of
-from st_common.settings import StreamSettings
-from st_common.stream_keys import FILTER_COLUMNS
 
 READER = ARCHIVE
 _DAY_US = 86_400_000_000

@@ -16,6 +16,8 @@ import pyarrow as pa
 
 from st_common.capture.log import Log, Segment
 from st_common.capture.seeds import keep_seed
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import AboutQuery, Export, Register
 from st_common.controls.writing import to_bytes
@@ -24,7 +26,6 @@ from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError, TransientError
-from st_common.home import Home
 from st_common.levels.fold import MEMBERS, fold
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.runtime.retire import LEAST, retired
@@ -38,7 +39,6 @@ from st_common.query.plain import plan_text
 from st_common.query.plan import Plan
 from st_common.query.registry import fitted
 from st_common.query.text import Statement
-from st_common.settings import StreamSettings
 
 _MOST_BYTES = 4 << 20
 """So much of a log is followed while it is locked, and nobody can post."""

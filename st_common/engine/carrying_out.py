@@ -3,15 +3,15 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.backfill import BehindError, backfill_of
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.query import registry
 from st_common.query.control import QueryRow
 from st_common.query.derived import roll_forward
 from st_common.query.registry import Outcome
 from st_common.query.text import Statement
-from st_common.settings import StreamSettings
 
 _TRIES = 10
 """To follow a log so far that little is left; each leaves less, unless more comes than can be followed."""

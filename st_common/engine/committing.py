@@ -10,6 +10,8 @@ from deltalake.transaction import AddAction
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.journal import Journal
 from st_common.engine.log_identity import ENGINE, log_note
@@ -17,11 +19,9 @@ from st_common.engine.owner import Owner
 from st_common.engine.tidy import tidy
 from st_common.engine.totals import Totals
 from st_common.errors import ConflictError
-from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.operators.turn.changes import settled
 from st_common.position import segment_of
-from st_common.settings import StreamSettings
 from st_common.tables.tail import UNBOUNDED, Tail
 
 APP = ENGINE  # the app transaction under which an engine commits to `changes`: its version is a log position

@@ -2,7 +2,7 @@
 
 import logging
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.alerts import tell_once
 
 _LOG = logging.getLogger(__name__)

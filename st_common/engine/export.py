@@ -3,11 +3,11 @@
 from collections.abc import Iterable
 from pathlib import Path
 
+from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Export
 from st_common.engine import states
 from st_common.errors import StateError
-from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.state.state import State
 

@@ -7,11 +7,11 @@ from st_common.capture.control import check_announced
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.seeds import seeds_in
+from st_common.config.stream import StreamSettings
 from st_common.engine.pace import taken
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.state.limits import Limits
 from st_common.operators.state.settings import Settings
-from st_common.settings import StreamSettings
 
 _US = 1_000_000
 

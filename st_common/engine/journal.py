@@ -22,7 +22,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.storage import make_folder
 
 _PREFIX = "journal-"

@@ -6,6 +6,8 @@ from functools import partial
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.committing import APP, Committing
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_in, step_settings
@@ -16,7 +18,6 @@ from st_common.engine.sink import Sink, decided_by
 from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Timekeeper, heard
-from st_common.home import Home
 from st_common.layers.stored import load_index
 from st_common.operators.events.packet import Packet, filtered_out_of, nulled_in
 from st_common.operators.matching.layer import LayerOf
@@ -27,7 +28,6 @@ from st_common.operators.skeleton.cache_counts import summed
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.state import State
 from st_common.position import position_of
-from st_common.settings import StreamSettings
 
 if TYPE_CHECKING:
     from st_common.capture.pieces import Piece

@@ -16,8 +16,8 @@ from typing import Literal
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.segment import marked_segment
+from st_common.config.home import Home
 from st_common.errors import StateError
-from st_common.home import Home
 from st_common.position import printed, segment_of, start_of
 
 ENGINE, ARCHIVE = "engine", "archive"

@@ -13,8 +13,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.config.home import Home
 from st_common.errors import FairwayError, FencedError, StateError, StorageError
-from st_common.home import Home
 from st_common.operators.skeleton.cache_counts import Caches, from_json, summed, to_json
 from st_common.ops import lease
 from st_common.ops.status import (

@@ -20,19 +20,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import LayerError, QueryError
 from st_common.geometry.enlarged import POINT, grown, points_reaching
 from st_common.geometry.extent import Box
 from st_common.geometry.space import Space
-from st_common.home import Home
 from st_common.layers.announce import newest_version, spread_by
 from st_common.layers.grouped import groups_of
 from st_common.layers.stored import load_part
 from st_common.partition.regions import Regions, assign, touching, whole
 from st_common.partition.store import stored
 from st_common.query.problem import did_you_mean
-from st_common.settings import StreamSettings
 from st_common.tables.pruning import Filters
 
 Floats = npt.NDArray[np.float64]

@@ -11,6 +11,7 @@ from pathlib import Path
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.reading import begin_anew
+from st_common.config.home import TOPOLOGY_FILE, Home
 from st_common.engine.archive import READER
 from st_common.engine.batch import borders
 from st_common.engine.batch.trial import trial_tables
@@ -18,7 +19,6 @@ from st_common.engine.export import export_folder
 from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
 from st_common.errors import LogError
-from st_common.home import TOPOLOGY_FILE, Home
 from st_common.ops.records import write_record
 from st_common.ops.status import status_files
 

@@ -10,6 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine import states
 from st_common.engine.committing import APP
 from st_common.engine.export import export_folder, seed_folder, seed_path
@@ -25,11 +27,9 @@ from st_common.engine.topology import (
     topology_of,
 )
 from st_common.errors import ConfigError, StateError
-from st_common.home import Home
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
 from st_common.ops.stop import clear_marker
-from st_common.settings import StreamSettings
 
 Export = Callable[[Home, StreamSettings, Owner], list[State]]
 """Runs the old engine, with the settings that it has had, and gives the states of its shards at one place."""

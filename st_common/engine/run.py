@@ -4,6 +4,8 @@ import dataclasses
 import time
 from collections.abc import Mapping
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import Committing
@@ -14,14 +16,12 @@ from st_common.engine.sink import Sink
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
-from st_common.home import Home
 from st_common.memory import keep_freed_memory
 from st_common.operators.skeleton.cache_counts import to_json
 from st_common.operators.state.fixes import NEVER
 from st_common.ops.alerts import tell
 from st_common.ops.status import Phase
 from st_common.position import position_of
-from st_common.settings import StreamSettings
 
 POLL_S = 0.005
 MOST_POLL_S = 0.1

@@ -9,9 +9,9 @@ import zlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from st_common.config.home import Home
 from st_common.engine.topology import generation_folder
 from st_common.errors import MissingError, StateError
-from st_common.home import Home
 from st_common.operators.runtime.stored import delta_from_blob, state_from_blob
 from st_common.operators.state.delta import apply
 from st_common.operators.state.difference import Changed

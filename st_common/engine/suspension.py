@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.operators.runtime.failed import Failure
 from st_common.ops.alerts import tell
 

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from st_common.capture.log import Log
 from st_common.capture.pieces import Piece, pieces
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
 from st_common.engine.export import seed_folder, seed_path
@@ -18,7 +20,6 @@ from st_common.engine.feed import limits_of, packets_of_piece, step_settings
 from st_common.engine.sink import Reasons, decided_by, filtered_by
 from st_common.engine.states import States, load
 from st_common.engine.topology import generation_folder, topology_of
-from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import bare
 from st_common.operators.matching.layer import Layer
@@ -26,7 +27,6 @@ from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.position import position_of
-from st_common.settings import StreamSettings
 from st_common.storage import LocalStorage
 
 _AT_ONCE = 64  # segments

@@ -13,6 +13,7 @@ import numpy as np
 
 from st_common.capture.control import write_clock
 from st_common.capture.log import Log, Segment
+from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
 from st_common.engine.feed import packets_of
@@ -21,7 +22,6 @@ from st_common.operators.events.packet import Packet
 from st_common.operators.state.fixes import NEVER
 from st_common.position import segments_of
 from st_common.runs import is_last
-from st_common.settings import StreamSettings
 
 SETTLE_US = 1_000_000  # longer than the shown delay: what was stamped may still be on its way into the log
 PAUSE_US = 1_000_000  # between two clock rows at least, by the wall clock

@@ -15,11 +15,11 @@ from typing import Any
 
 from st_common.capture import reading
 from st_common.capture.log import Log
+from st_common.config.home import TOPOLOGY_FILE, Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import StateError
-from st_common.home import TOPOLOGY_FILE, Home
 from st_common.ops.alerts import tell
 from st_common.ops.records import held_lock, read_record, write_record
-from st_common.settings import StreamSettings
 from st_common.storage import make_folder
 
 # What may change between two runs: it does not decide what a log's rows mean.

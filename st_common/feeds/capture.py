@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from st_common.capture.files import wall_clock
+from st_common.config.home import Home
+from st_common.config.sources import SourceSettings
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, TransientError
-from st_common.feed_keys import SourceSettings
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.buffer import Buffer
 from st_common.feeds.note import CaptureNote, Notes
@@ -22,9 +24,7 @@ from st_common.feeds.places import MovedError
 from st_common.feeds.registry import source_of
 from st_common.feeds.trouble import said
 from st_common.feeds.writer import Writer
-from st_common.home import Home
 from st_common.ops.retry import pause_s
-from st_common.settings import StreamSettings
 
 if TYPE_CHECKING:
     from st_common.feeds.source import Source

@@ -9,11 +9,11 @@ import io
 import json
 
 from st_common.capture.chunks import chunks
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.formats.csv import NO_HEADER
 from st_common.formats.registry import format_of
-from st_common.settings import StreamSettings
 
 LONGEST_LINE = 1 << 20
 """Bytes of a line at most; what goes on for longer is taken as one record, which will be a reject."""

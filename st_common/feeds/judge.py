@@ -8,9 +8,9 @@ from dataclasses import replace
 
 from st_common.capture.sample import PART_BYTES, Sample, sample_of_bytes
 from st_common.capture.tally import Tally
+from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded
 from st_common.errors import ConfigError
-from st_common.settings import StreamSettings
 
 _HEAD_BYTES = 1 << 12
 _SAMPLE_EACH_US = 2_000_000

@@ -5,10 +5,10 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.redaction import redacted
 from st_common.ops.process import Owner, lives, this_process
 from st_common.ops.records import read_record, write_record
-from st_common.redaction import redacted
 
 _FOLDER = "captures"
 _SILENT_US = (

@@ -1,13 +1,13 @@
 """The kinds of sources that there are, each a class of `sources`."""
 
-from st_common.feed_keys import SourceSettings
+from st_common.config.sources import SourceSettings
+from st_common.config.stream import StreamSettings
 from st_common.feeds.source import Source
 from st_common.feeds.sources.brokers import Kafka, Mqtt
 from st_common.feeds.sources.files import Files
 from st_common.feeds.sources.pipes import Pipe, Stdin
 from st_common.feeds.sources.sockets import Tcp, Udp
 from st_common.feeds.sources.web import Http, WebSocket
-from st_common.settings import StreamSettings
 
 SOURCES: dict[str, type[Source]] = {
     "tcp": Tcp,

@@ -4,10 +4,10 @@ import asyncio
 import contextlib
 import signal
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.feeds.capture import capture_all
 from st_common.feeds.note import CaptureNote
-from st_common.home import Home
-from st_common.settings import StreamSettings
 
 _ENDS = (signal.SIGINT, signal.SIGTERM)
 

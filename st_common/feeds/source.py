@@ -4,11 +4,12 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Mapping
 
+from st_common.config.environment import secret_of
+from st_common.config.sources import SourceSettings
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.feed_keys import SourceSettings
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import has_header, is_of_lines
-from st_common.settings import StreamSettings, secret_of
 
 _LOG = logging.getLogger(__name__)
 Resume = Callable[[], Mapping[str, int]]

@@ -8,13 +8,13 @@ from st_common.capture.appending import append_records, marked
 from st_common.capture.files import wall_clock
 from st_common.capture.memory import Memory
 from st_common.capture.reading import log_for, settle
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.judge import Judge
 from st_common.feeds.places import MovedError, Places
 from st_common.formats.said_before import SaidBefore, also
-from st_common.home import Home
 from st_common.position import position_of
-from st_common.settings import StreamSettings
 
 _MOST_BYTES = 8 << 20
 HERE = -1

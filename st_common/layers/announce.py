@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import LayerVersion
 from st_common.controls.writing import payload_of
-from st_common.home import Home
 
 
 @dataclass(frozen=True, slots=True)

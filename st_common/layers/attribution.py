@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.home import Home
 
 OPENSTREETMAP = "© OpenStreetMap contributors"
 OF_OPENSTREETMAP = r"^(node|way|relation)/\d"

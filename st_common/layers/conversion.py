@@ -8,12 +8,12 @@ import numpy.typing as npt
 import pyproj
 import shapely
 
+from st_common.config.stream import StreamSettings
+from st_common.config.stream_values import PLANAR
 from st_common.crs import WGS84, unit_of_crs
 from st_common.errors import ConfigError, LayerError
 from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.layers.features import Found
-from st_common.settings import StreamSettings
-from st_common.stream_keys import PLANAR
 
 Floats = npt.NDArray[np.float64]
 DEGREES = f"EPSG:{WGS84}"

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from st_common.config.environment import DEFAULT_CONF
 from st_common.config.keys import Place, key, of_table, read_toml, tables_of
 from st_common.config.values import WrongError, one_of, takes, words
 from st_common.errors import ConfigError
 from st_common.installed import shipped
-from st_common.settings import DEFAULT_CONF
 
 Geometry = Literal["area", "line", "point"]
 GEOMETRIES: tuple[Geometry, ...] = get_args(Geometry)

@@ -9,10 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.environment import conf_dir
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.geometry.space import GLOBE, Space
-from st_common.home import Home
 from st_common.layers.announce import announce, newest_version
 from st_common.layers.attribution import attribution_of, is_openstreetmap
 from st_common.layers.faults import (
@@ -33,7 +34,6 @@ from st_common.observed import note_read
 from st_common.partition.groups import require_layer_in
 from st_common.partition.regions import Regions
 from st_common.partition.store import current
-from st_common.settings import conf_dir
 
 _AS_IT_SAYS = FileOptions()
 _NAMED = 3  # rejected features in an error

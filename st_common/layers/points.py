@@ -7,8 +7,8 @@ import numpy as np
 import shapely
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import LayerError
-from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import Kinds

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
+from st_common.config.stream_values import PLANAR
 from st_common.errors import LayerError
 from st_common.geometry.space import GLOBE, Space
 from st_common.layers import delimited, geojson, osm, vector
@@ -14,7 +15,6 @@ from st_common.layers.kinds import Kinds
 from st_common.layers.options import FileOptions
 from st_common.layers.unpacked import STOPS, unpacked
 from st_common.layers.vector import Slice
-from st_common.stream_keys import PLANAR
 
 _AS_IT_SAYS = FileOptions()
 _BY_OGR = "ogr2ogr NEW.gpkg FILE makes a GeoPackage of it"

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.layers.announce import (
     layer_group,
     layer_names,

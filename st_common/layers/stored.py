@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import LayerError
 from st_common.geometry.extent import Box
 from st_common.geometry.space import GLOBE, Space
-from st_common.home import Home
 from st_common.layers.grouped import groups_of
 from st_common.layers.index import EDGES, SMALL_COLUMNS, LayerIndex
 from st_common.layers.labels import Labels

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import LayerError
-from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
 from st_common.layers.attribution import attribution
 from st_common.layers.faults import REJECTED, REPAIRED, Fault, counted, features_of

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.levels.stored import fixes, parts
 from st_common.operators.state.fixes import NEVER
 

@@ -10,16 +10,16 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log, Segment
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import ControlRow, Fail, Registration
-from st_common.home import Home
 from st_common.levels.readings import advance, readings_schema
 from st_common.levels.stored import archived_end, fixes, parts
 from st_common.levels.world import COLUMNS
 from st_common.position import position_of, segment_of
 from st_common.query.control import note_versions, numbered, plan_of
-from st_common.settings import StreamSettings
 
 APP = "latest"
 VACUUM_EVERY = 10  # flushes

@@ -3,8 +3,8 @@
 from datetime import datetime
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.levels.snapshots import Snapshot, newest_snapshot, snapshots
 
 

@@ -11,8 +11,8 @@ from datetime import datetime
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.levels.fold import MEMBERS
 from st_common.levels.world import LAST
 from st_common.tables.handle import newest

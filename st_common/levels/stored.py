@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.position import position_of, segment_of, start_of
 from st_common.tables.handle import newest
 

@@ -16,9 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import ConflictError, FairwayError
-from st_common.home import Home
 from st_common.levels.due import due, multiple_us
 from st_common.levels.fold import fold
 from st_common.levels.snapshots import (
@@ -32,7 +33,6 @@ from st_common.levels.snapshots import (
 from st_common.levels.stored import archived_end, changes, fixes, parts
 from st_common.levels.world import COLUMNS, LastFixes
 from st_common.operators.state.fixes import NEVER
-from st_common.settings import StreamSettings
 from st_common.tables.files import write_files
 
 APP = "snapshots"

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import members_of, snapshots

@@ -25,10 +25,10 @@ from typing import Any
 
 from st_common.capture.log import Log
 from st_common.capture.seeds import seeds_folder
+from st_common.config.home import Home
 from st_common.engine.log_identity import check_log, positions
 from st_common.engine.owner import now_us
 from st_common.errors import ConfigError, FairwayError, StateError
-from st_common.home import Home
 from st_common.ops.launcher import ENGINE_FILE
 from st_common.ops.lease import LEASE_FILE
 from st_common.ops.records import read_record, write_record

@@ -5,13 +5,13 @@ from datetime import UTC, date, datetime
 
 from st_common.capture.log import Log
 from st_common.capture.log_purging import arrived_before, to_cut
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.layers.announce import layer_names
 from st_common.lifecycle.layer_retention import needed_versions, retain_layer
 from st_common.lifecycle.log_retention import retain_logs
 from st_common.lifecycle.retention import kept_days, retain
 from st_common.lifecycle.stored import stored_tables
-from st_common.settings import StreamSettings
 
 _MIB = 1 << 20
 _US_PER_DAY = 86_400_000_000

@@ -16,6 +16,7 @@ from datetime import UTC, date, datetime, time, timedelta
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.contracts import Contract, load_contract
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import (
@@ -29,7 +30,6 @@ from st_common.controls.rows import (
 )
 from st_common.engine.batch.borders import kept_borders
 from st_common.errors import ContractError
-from st_common.home import Home
 from st_common.levels.snapshots import snapshots
 from st_common.position import segment_of
 from st_common.query.lookup import logged_streams

@@ -21,11 +21,11 @@ from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.seeds import seeds_folder
+from st_common.config.home import Home
 from st_common.config.operations import KeptDays, operations_of
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Register
 from st_common.engine.batch.borders import FOLDER
-from st_common.home import Home
 from st_common.lifecycle.layer_retention import judged_from
 from st_common.lineage.sending import delete_old_files
 from st_common.lineage.settings import lineage_settings

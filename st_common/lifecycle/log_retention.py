@@ -12,11 +12,11 @@ from typing import Any
 from st_common.capture.log import Log
 from st_common.capture.log_purging import Cut, arrived_before, purge_records, to_cut
 from st_common.capture.packing import pack_when_due
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
-from st_common.home import Home
 from st_common.lifecycle.readers import readers_of_log
-from st_common.settings import StreamSettings
 
 _US_PER_DAY = 86_400_000_000
 

@@ -13,13 +13,13 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.tidy import OPEN_MB
-from st_common.home import Home
 from st_common.lifecycle.layer_retention import Needed, needed_versions, retain_layer
 from st_common.lifecycle.retention import Retained, kept_days, retain
 from st_common.lifecycle.stored import Size, Stored, size_of, stored_tables
 from st_common.ops.days import open_since
-from st_common.settings import StreamSettings
 from st_common.tables.purging import Mask
 
 

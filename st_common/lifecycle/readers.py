@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.delivery.progress import PROGRESS_FILE
-from st_common.home import Home
 from st_common.levels.latest import APP as LATEST
 from st_common.ops.records import read_record
 from st_common.serving.feeding import feed_folder

@@ -19,13 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.levels.snapshots import Snapshot, snapshots
 from st_common.lifecycle.readers import readers_of
 from st_common.lifecycle.stored import Stored
 from st_common.ops.days import open_since
 from st_common.position import segment_of
-from st_common.settings import StreamSettings
 from st_common.tables.handle import required
 from st_common.tables.purging import Mask
 

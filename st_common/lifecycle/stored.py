@@ -7,8 +7,8 @@ from pathlib import Path
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import Contract, contract_names, load_contract
-from st_common.home import Home
 from st_common.storage import bytes_below
 from st_common.tables.handle import required
 

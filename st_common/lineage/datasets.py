@@ -18,9 +18,9 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.naming.dataset import LocalFileSystem
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import contract_names, load_contract
 from st_common.contracts.kinds import kind_of
-from st_common.home import Home
 from st_common.observed import Observed, Verdict
 
 

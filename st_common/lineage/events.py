@@ -20,12 +20,12 @@ from openlineage.client.facet_v2 import (
 from openlineage.client.serde import Serde
 from openlineage.client.uuid import generate_new_uuid, generate_static_uuid
 
+from st_common.config.environment import PARENT_VARIABLE
+from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.installed import own_version
 from st_common.lineage.datasets import inputs_of, outputs_of
 from st_common.observed import Observed
-from st_common.settings import PARENT_VARIABLE
 
 set_producer(f"urn:fairway:{own_version()}")
 

@@ -13,15 +13,15 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Self
 
+from st_common.config.environment import lineage_parent
+from st_common.config.home import Home
+from st_common.config.redaction import redacted
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.lineage.events import ToldRun, event_of, new_run_id
 from st_common.lineage.sending import Sender, lineage_folder
 from st_common.lineage.settings import LineageSettings
 from st_common.observed import Observed
 from st_common.ops.records import held_lock, read_record, write_record
-from st_common.redaction import redacted
-from st_common.settings import lineage_parent
 
 _LOST = "its process ended without a word: it was killed, or the machine stopped"
 

@@ -14,13 +14,13 @@ from queue import SimpleQueue
 from threading import Event, Thread
 from typing import Any
 
+from st_common.config.home import Home
+from st_common.config.redaction import redacted
 from st_common.delivery.outcome import Failed, Refused
 from st_common.delivery.webhook import WebhookSink
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.lineage.settings import LineageSettings
 from st_common.ops.records import append_record
-from st_common.redaction import redacted
 
 _NAME = "lineage"
 _FILE_S = 5.0  # a disk that takes longer is on its way out

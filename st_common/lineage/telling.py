@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from st_common.config.home import Home
 from st_common.errors import FairwayError, FencedError
-from st_common.home import Home
 from st_common.lineage.settings import lineage_settings
 from st_common.observed import observing
 from st_common.query.lookup import queries

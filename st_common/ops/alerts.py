@@ -8,9 +8,9 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.redaction import redacted
 from st_common.ops.records import append_record, held_lock
-from st_common.redaction import redacted
 from st_common.storage import LocalStorage, refused_at
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
-from st_common.settings import jars_dir
+from st_common.config.environment import jars_dir
 
 _VARIABLES = (
     "FAIRWAY_CONTRACTS",

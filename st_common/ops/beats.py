@@ -6,8 +6,8 @@ from dataclasses import asdict
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.ops.status import read_all_status
 
 _APP = "supervisor"

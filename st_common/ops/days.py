@@ -4,7 +4,7 @@ from datetime import UTC, date, datetime, timedelta
 
 from st_common.capture.control import has_ended
 from st_common.capture.stored_log import StoredLog
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.status import read_all_status
 from st_common.position import position_of
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import psutil
 
+from st_common.config.environment import jars_dir
 from st_common.contracts import contract_names, load_contract
 from st_common.errors import FairwayError
 from st_common.extras import has_module, how_to_install
-from st_common.settings import jars_dir
 
 JAVA_VERSIONS = (17, 21)
 LEAST_MEMORY_BYTES = 6 << 30

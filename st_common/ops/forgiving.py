@@ -3,8 +3,8 @@
 from dataclasses import replace
 from pathlib import Path
 
+from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.decide import Memory
 from st_common.ops.judged import MEMORY_FILE, memory_record
 from st_common.ops.records import held_lock, write_record

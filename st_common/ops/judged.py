@@ -5,14 +5,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import broken_of
 from st_common.errors import TransientError
-from st_common.home import Home
 from st_common.ops.decide import BAD_CONFIG, CRASH_LOOP, Memory
 from st_common.ops.health import Health
 from st_common.ops.launcher import find
 from st_common.ops.records import read_record
 from st_common.ops.status import ended_well, read_exit, read_status
-from st_common.settings import StreamSettings, broken_of
 
 MEMORY_FILE = "supervisor.json"
 """What a tick leaves for the next one, in the folder of the stream or delivery."""

@@ -14,6 +14,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
+from st_common.config.spark import SparkSettings
 from st_common.errors import FencedError, StorageError, TransientError
 from st_common.ops import standalone
 from st_common.ops.lease import current, is_held, named
@@ -27,7 +28,6 @@ from st_common.ops.process import (
 )
 from st_common.ops.records import held_lock, private_append, read_record, write_record
 from st_common.ops.status import read_exit, write_exit
-from st_common.spark_keys import SparkSettings
 
 ENGINE_FILE = "engine.json"
 LOG_FILE = "engine.log"

@@ -12,8 +12,8 @@ from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
+from st_common.config.spark import SparkSettings
 from st_common.errors import TransientError
-from st_common.spark_keys import SparkSettings
 
 _CONNECT_S = 3.0  # each driver of a master that is away costs a tick so much
 _READ_S = 30.0

@@ -8,12 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import TOPOLOGY_FILE
+from st_common.config.redaction import redacted
 from st_common.errors import FairwayError, StorageError
 from st_common.extras import missing, of_spark
-from st_common.home import TOPOLOGY_FILE
 from st_common.ops.process import Owner, this_process
 from st_common.ops.records import read_record, write_record
-from st_common.redaction import redacted
 from st_common.storage import refused
 
 STATUS_FILE = "status.json"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.lease import Lease, current, is_held
 
 

@@ -15,14 +15,16 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 
+from st_common.config.home import Home
 from st_common.config.operations import Limits, limits_of
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import broken_of
 from st_common.errors import (
     FairwayError,
     FencedError,
     StorageError,
     TransientError,
 )
-from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert
 from st_common.ops.basis import basis_of, digest
 from st_common.ops.decide import BAD_CONFIG, Action, ActionKind, Memory, decide
@@ -39,7 +41,6 @@ from st_common.ops.lease import Lease
 from st_common.ops.records import held_lock, write_record
 from st_common.ops.stop import clear_marker, place_marker
 from st_common.ops.supervising import is_mine
-from st_common.settings import StreamSettings, broken_of
 from st_common.storage import refused
 
 _LOG = logging.getLogger(__name__)

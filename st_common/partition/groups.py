@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, LayerError
 from st_common.partition.regions import Regions
-from st_common.settings import StreamSettings
 
 _HINT = "a group has one number of dimensions: set another group for one of them"
 

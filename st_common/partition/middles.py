@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from st_common.stream_columns import Columns
+from st_common.config.columns import Columns
 
 Floats = npt.NDArray[np.float64]
 

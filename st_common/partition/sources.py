@@ -11,11 +11,11 @@ from pyarrow import csv
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
 from st_common.capture.segment import runs_of
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.partition.middles import middles
 from st_common.partition.sample import Floats, PointSource, known
-from st_common.settings import StreamSettings
 
 _READ_BYTES = 64 << 20  # of a log at once
 _PART_BYTES = 16 << 20  # of a log, for a task

@@ -5,8 +5,8 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.partition.balance import std_deviation
 from st_common.partition.regions import Regions, whole
 from st_common.partition.thresholds import Thresholds

@@ -21,8 +21,8 @@ from typing import IO, Any
 
 from starlette.responses import Response
 
+from st_common.config.home import Home
 from st_common.engine.batch import asking as _asking  # noqa: F401 - before memory is bounded
-from st_common.home import Home
 from st_common.server.apart import LENGTH, WRITES, WRITING_S, packet
 from st_common.server.asked import Asked, Kept, read_params
 from st_common.server.endpoints import ENDPOINTS

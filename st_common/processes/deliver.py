@@ -5,15 +5,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
 from st_common.delivery.deliver import deliver as deliver_to
 from st_common.delivery.feeders import feed, feeders_of
 from st_common.delivery.settings import delivery_of
-from st_common.home import Home
 from st_common.ops.status import failure_recorded
 from st_common.processes.entry import finish, job_parser
 from st_common.programs import DELIVER
 from st_common.query.created_streams import known_streams
-from st_common.settings import conf_dir, home_dir
 
 
 def deliver(arguments: argparse.Namespace) -> Mapping[str, Any]:

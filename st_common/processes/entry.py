@@ -9,16 +9,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.parameters import Program
+from st_common.config.redaction import redacted
+from st_common.config.streams import Streams
 from st_common.errors import FairwayError, QualityError, one_line
 from st_common.extras import missing, of_spark
-from st_common.home import Home
 from st_common.lineage.telling import Ending, telling
 from st_common.log_lines import log_in_lines
-from st_common.parameters import Program
 from st_common.programs import PLACES
 from st_common.query.created_streams import known_streams
-from st_common.redaction import redacted
-from st_common.settings import Streams, conf_dir, home_dir
 from st_common.storage import refused
 
 _ABOUT = ("stream", "layer", "group")

@@ -7,12 +7,13 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from st_common.home import Home
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.streams import stream_of
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPORT_STREAMS
 from st_common.server.place import Place
 from st_common.server.report import has_fixes, report_home
-from st_common.settings import conf_dir, home_dir, stream_of
 
 
 def report(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -5,14 +5,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.streams import stream_of
 from st_common.extras import require_engine
-from st_common.home import Home
 from st_common.lineage.telling import telling_stream
 from st_common.ops.status import failure_recorded
 from st_common.processes.entry import finish, job_parser
 from st_common.programs import RUN_STREAM
 from st_common.query.created_streams import known_streams
-from st_common.settings import conf_dir, home_dir, stream_of
 
 
 def run_stream(arguments: argparse.Namespace) -> Mapping[str, Any]:

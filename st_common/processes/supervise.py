@@ -9,12 +9,12 @@ from collections.abc import Mapping, Sequence
 from threading import Event
 from typing import Any
 
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
 from st_common.delivery.look import look_after
-from st_common.home import Home
 from st_common.ops.forgiving import retry
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import SUPERVISE
-from st_common.settings import conf_dir, home_dir
 
 
 def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -6,7 +6,8 @@ from datetime import UTC, date, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.ops.days import is_closed, open_since
 from st_common.quality.data_check import (
     NO_DATA_CHECK,
@@ -17,7 +18,6 @@ from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
 from st_common.quality.table_check import check_table
 from st_common.quality.tally import Tally, tally
-from st_common.settings import StreamSettings
 
 _BY_DAY = ("positions", "changes", "visits", "differences")
 _BY_TIME = {"snapshots": "snapshot_ts", "latest": "event_ts"}

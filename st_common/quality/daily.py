@@ -7,8 +7,9 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.alerts import tell_once
 from st_common.quality.check import check_day
 from st_common.quality.due import Due
@@ -18,7 +19,6 @@ from st_common.quality.home_check import check_heartbeats, check_now
 from st_common.quality.index_page import write_index
 from st_common.quality.record import record
 from st_common.quality.report import write_report
-from st_common.settings import StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,11 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import DataRule, StreamContract, load_stream_contract
 from st_common.contracts.kinds import ATTRIBUTE_KINDS
 from st_common.errors import ContractError, FairwayError, LogError
-from st_common.home import Home
 from st_common.quality.day_data import NO_FIXES, columns_of, gather
 from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import (
@@ -26,7 +27,6 @@ from st_common.quality.measuring import Observed
 from st_common.quality.measuring_columns import observe
 from st_common.quality.suite import judge
 from st_common.quality.tally import Tally
-from st_common.settings import StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

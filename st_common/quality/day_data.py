@@ -12,7 +12,8 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.log_purging import arrived_before
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.quality.shape import (
     US_PER_DAY,
     Ordered,
@@ -23,7 +24,6 @@ from st_common.quality.shape import (
 )
 from st_common.quality.tally import Tally
 from st_common.quality.usual import Usual, usual_of
-from st_common.settings import StreamSettings
 
 _NEEDED = ("object", "event_ts", "x", "y", "segment", "row")
 NO_FIXES = pa.schema(

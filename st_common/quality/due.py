@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from datetime import date, timedelta
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_stream_contract
 from st_common.errors import ContractError
-from st_common.home import Home
 from st_common.ops.days import open_since
 from st_common.ops.history import days_of
 from st_common.quality.finding import DAY_IS_CLOSED, data_label
 from st_common.quality.shape import US_PER_DAY, day_start_us
-from st_common.settings import StreamSettings
 
 
 class Due:

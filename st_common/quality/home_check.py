@@ -11,9 +11,9 @@ import pyarrow.compute as pc
 import shapely
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts.judging import EXAMPLES
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.layers.announce import layer_names
 from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import Finding

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from st_common import tables
 from st_common.asking import asking
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.quality.finding import data_label
 from st_common.quality.report import page_templates, reports_dir, write_page
 from st_common.quality.trends import Trend, Trends, trends_of

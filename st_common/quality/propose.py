@@ -12,6 +12,8 @@ import pyarrow.compute as pc
 import yaml
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts.kinds import ATTRIBUTE_KINDS, KINDS
 from st_common.contracts.measures import MEASURES
 from st_common.contracts.stream_reading import (
@@ -19,13 +21,11 @@ from st_common.contracts.stream_reading import (
     stream_contract_paths,
 )
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.days import is_closed
 from st_common.ops.history import days_of
 from st_common.quality.day_data import DayData, columns_of, gather
 from st_common.quality.measuring import MEASURED, Observed
 from st_common.quality.tally import tally
-from st_common.settings import StreamSettings
 
 DAYS = 8
 _MOST_VALUES = 20

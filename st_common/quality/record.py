@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from datetime import date
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.observed import Verdict, note_verdicts
 from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import COUNTED, Finding, as_rows, data_label

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from jinja2 import Environment
 
 from st_common.capture.log import Log
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.quality.check import StreamDay
 from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
 from st_common.quality.trends import Trends, trends_of

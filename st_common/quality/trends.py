@@ -8,7 +8,7 @@ from datetime import date, timedelta
 import numpy as np
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 
 DAYS = 28
 _WIDTH, _HEIGHT = 140.0, 28.0

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from st_common.config.home import Home
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.query.commit import completed, registry_file
 from st_common.record import opened, sealed
 from st_common.regions.region import Region

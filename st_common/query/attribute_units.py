@@ -13,16 +13,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from st_common.config.units import Measure, unit_of
 from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.nodes import Refused, Span
 from st_common.query.lowering.expression import COMPARISONS, Term
 from st_common.query.lowering.tags import as_number, measured_together
 from st_common.query.measures import Placed, expected, put
 from st_common.query.pair_columns import as_speed, of_other, own_name, speed_tag
-from st_common.units import Measure, unit_of
 
 if TYPE_CHECKING:
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
 
 _NUMBERS = ("double", "long")
 _MPS = "m/s"

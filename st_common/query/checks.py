@@ -27,7 +27,7 @@ from st_common.regions.forecast import Forecast
 from st_common.regions.region import MovingRegion, Region
 
 if TYPE_CHECKING:
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
 
 _PLACE = ("x", "y")
 _OF_INCIDENT = (*_PLACE, "started")

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import Home, require_own_view, view_name
+from st_common.config.streams import Streams, load_streams, stream_of_table, with_begun
 from st_common.errors import ConfigError, LogError
-from st_common.home import Home, require_own_view, view_name
 from st_common.query.commit import completed, registry_file
 from st_common.record import opened, sealed
-from st_common.settings import Streams, load_streams, stream_of_table, with_begun
 
 FILE = "streams.jsonl"
 

@@ -8,6 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import broken_of
 from st_common.query.area_drafting import (
     check_area,
     check_replaced_area,
@@ -49,7 +51,6 @@ from st_common.query.stream_drafting import (
 )
 from st_common.query.systems import problems_of_systems
 from st_common.query.terms import notices_of, problems_of, types_of
-from st_common.settings import StreamSettings, broken_of
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from st_common.config.stream import StreamSettings
 from st_common.query.area_store import NamedArea
 from st_common.query.control import QueryRow
 from st_common.query.group_names import GroupOf
@@ -12,7 +13,6 @@ from st_common.query.names import LayerTags
 from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import ToShow
 from st_common.query.terms import Types
-from st_common.settings import StreamSettings
 
 _HINTED = 5
 

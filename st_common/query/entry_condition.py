@@ -11,8 +11,8 @@ from collections.abc import Iterable, Mapping
 
 from sqlglot import exp
 
+from st_common.config.entry_filter import Clause, EntryFilter, Kind
 from st_common.config.keys import Place
-from st_common.entry_filter import Clause, EntryFilter, Kind
 from st_common.query.binding import bound
 from st_common.query.cells import GRID, H3
 from st_common.query.grammar.nodes import Refused, Span, span_of

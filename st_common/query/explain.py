@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+from st_common.config.stream import StreamSettings
 from st_common.query.explain_actual import (
     Actual,
     Passed,
@@ -31,7 +32,6 @@ from st_common.query.tree.spatial import Inside, Near
 from st_common.query.tree.words import columns_in_words, rows_in_words
 from st_common.query.tree.words import in_words as columns_as_text
 from st_common.regions.region import MovingRegion
-from st_common.settings import StreamSettings
 
 __all__ = [
     "Estimates",

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.lookup import logged_streams
 from st_common.query.plain import is_plain
 from st_common.query.problem import Problem

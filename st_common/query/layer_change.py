@@ -18,7 +18,7 @@ from st_common.regions.region import Region
 from st_common.regions.registry import Area
 
 if TYPE_CHECKING:
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
 
 FeatureOf = Callable[[str, str], Area | None]
 """The surface of a feature of a layer in the newest version; None: there is none, or it covers nothing."""

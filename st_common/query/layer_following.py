@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.query.area_store import FILE as AREAS
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
@@ -17,7 +17,7 @@ from st_common.query.lookup import history, latest_rows
 from st_common.query.row_writing import write_rows
 
 if TYPE_CHECKING:
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
 
 
 def follow_layers(

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 from itertools import accumulate
 
+from st_common.config.home import Home
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.commit import completed
 from st_common.query.control import QueryRow, rows_of
 from st_common.query.known import known, row_at

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 from sqlglot import exp
 
+from st_common.config.units import WHAT, Measure, converted, unit_of
 from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.nodes import Refused
 from st_common.query.lowering.expression import COMPARISONS, Term
 from st_common.query.pair_columns import own_name
 from st_common.query.problem import Problem
-from st_common.units import WHAT, Measure, converted, unit_of
 
 if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

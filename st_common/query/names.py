@@ -28,8 +28,8 @@ from st_common.query.several import called_anew
 from st_common.query.tag_names import notices_of_tags
 
 if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
 
 OBJECT_NAMES = ("id", "oid", "objectid")
 """What the papers call the object, and a feature's id."""

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from types import MappingProxyType
 
+from st_common.config.units import Measure, unit_of
 from st_common.query import near_columns
-from st_common.units import Measure, unit_of
 
 OTHER = "other."
 """Stands before the name of a column of the other object."""

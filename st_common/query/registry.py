@@ -19,8 +19,9 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from st_common.config.home import Home
+from st_common.config.streams import Streams, broken_of
 from st_common.errors import ConfigError, QueryError
-from st_common.home import Home
 from st_common.query.area_store import FILE as AREAS
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
@@ -43,12 +44,11 @@ from st_common.query.lookup import (
 from st_common.query.problem import Problem, TextError
 from st_common.query.row_writing import Seeding, write_rows
 from st_common.query.shown import ToShow
-from st_common.settings import Streams, broken_of
 from st_common.uncollected import uncollected
 
 if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
 
 _TRIES = 3
 

@@ -9,7 +9,7 @@ from st_common.query.past import Past
 from st_common.query.plan import Plan
 
 if TYPE_CHECKING:
-    from st_common.settings import StreamSettings
+    from st_common.config.stream import StreamSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,14 +5,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_common.config.home import checked_name, view_name
+from st_common.config.streams import broken_of, stream_of_table
 from st_common.errors import ConfigError
-from st_common.home import checked_name, view_name
 from st_common.query.created_streams import FILE
 from st_common.query.drafted import Draft
 from st_common.query.problem import did_you_mean
 from st_common.query.stream_tables import table_of
 from st_common.query.with_place import with_place
-from st_common.settings import broken_of, stream_of_table
 
 if TYPE_CHECKING:
     from st_common.query.text import Statement

@@ -3,13 +3,13 @@
 from dataclasses import asdict
 from typing import Any
 
+from st_common.config.spark import SparkSettings
+from st_common.config.stream import StreamSettings
+from st_common.config.stream_values import can_be_attribute
 from st_common.errors import ConfigError
 from st_common.query.plan import Plan
 from st_common.query.tree.growing import tree_of
 from st_common.query.with_place import PLACE
-from st_common.settings import StreamSettings
-from st_common.spark_keys import SparkSettings
-from st_common.stream_keys import can_be_attribute
 
 _TYPES = {
     "VARCHAR": "string",

@@ -15,7 +15,7 @@ import math
 import re
 from dataclasses import replace
 
-from st_common.units import Measure, converted, unit_of
+from st_common.config.units import Measure, converted, unit_of
 
 _UNITS = {"": "km/h", **{unit: unit for unit in ("km/h", "kmh", "kph", "mph", "knots")}}
 _WALKING = "7 km/h"

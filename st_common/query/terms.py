@@ -19,8 +19,8 @@ from st_common.query.wrong_times import wrong_times, zones_in
 from st_common.query.zone_rules import other_rules
 
 if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
     from st_common.query.text import Statement
-    from st_common.settings import StreamSettings
 
 Types = dict[tuple[Columns, str], tuple[Bound, Tried]]
 _WANTED = {

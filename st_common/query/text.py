@@ -7,8 +7,8 @@ from operator import itemgetter
 
 from sqlglot import exp
 
+from st_common.config.home import checked_name
 from st_common.errors import ConfigError
-from st_common.home import checked_name
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import (
     Ask,

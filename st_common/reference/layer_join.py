@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import shapely
 
+from st_common.config.units import unit_of
 from st_common.query.plan import LayerJoin, Plan
 from st_common.reference.columns import Features, Fixes, equal, objects
 from st_common.reference.metric import (
@@ -25,7 +26,6 @@ from st_common.reference.pair_join import Joined
 from st_common.reference.shapes import distances, from_shapes, reach
 from st_common.reference.steps import Boxes, having, stepped, tagged
 from st_common.reference.tag_speeds import speed_said
-from st_common.units import unit_of
 
 _NAMED = re.compile(r'"other\.([^"]+)"')
 _DISTANCE, _BORDER = "pair.distance_m", "pair.border_m"

@@ -7,7 +7,7 @@ from datetime import date
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.rejects.replay import checked_reasons, rejects_of
 
 COLUMNS = ("segment", "row", "line", "reason", "raw", "arrival_ts")

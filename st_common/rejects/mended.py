@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from st_common.asking import asking
 from st_common.capture.chunks import chunks
 from st_common.capture.log import Log, Segment
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.gzipped import MAGIC, unpack
 from st_common.errors import ConfigError
@@ -22,7 +23,6 @@ from st_common.formats.records import RAW_LIMIT
 from st_common.formats.said_before import SaidBefore, put_in_front, said_before
 from st_common.formats.spans import Ints
 from st_common.rejects.notes import Identity
-from st_common.settings import StreamSettings
 
 PAYLOAD_BYTES = 8 << 20
 

@@ -25,10 +25,11 @@ from st_common.capture.control import has_ended
 from st_common.capture.files import wall_clock
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError, LogError
 from st_common.formats.records import RAW_LIMIT, Reason
-from st_common.home import Home
 from st_common.rejects.mended import (
     PAYLOAD_BYTES,
     Mended,
@@ -38,7 +39,6 @@ from st_common.rejects.mended import (
 )
 from st_common.rejects.notes import AGAIN, append_noted, finish_notes, noted
 from st_common.runs import firsts
-from st_common.settings import StreamSettings
 
 _COLUMNS = ("segment", "row", "reason", "raw")
 

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 
+from st_common.config.streams import stream_of
 from st_common.errors import ConfigError, FairwayError, QueryError
 from st_common.server.place import Place
-from st_common.settings import stream_of
 from st_common.written import whole_number
 
 _Thing = TypeVar("_Thing")

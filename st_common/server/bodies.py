@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from st_common.capture.files import wall_clock
 from st_common.capture.log import SEGMENT_LIMIT
 from st_common.client.result import ARROW, from_stream
+from st_common.config.stream import StreamSettings
 from st_common.decode import REJECTS_SCHEMA, Decoded, decode
 from st_common.decode.decoded import REASONS, rejects_table
 from st_common.decode.gzipped import MAGIC, GzipSource
@@ -32,7 +33,6 @@ from st_common.formats.records import Reason, columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.server.asked import UnsupportedError
 from st_common.server.guard import Limits, TooLargeError
-from st_common.settings import StreamSettings
 
 RAW = "application/octet-stream"
 _FORMATS: Mapping[str, str] = {

@@ -8,6 +8,8 @@ import asyncio
 import time
 from dataclasses import replace
 
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import Streams
 from st_common.delivery.look import look_after
 from st_common.delivery.settings import wanted
 from st_common.engine.topology import frozen, topology_of
@@ -20,7 +22,6 @@ from st_common.ops.supervising import supervising
 from st_common.server.place import Place
 from st_common.server.said import Once, Say, changes_of, has_begun, told_of
 from st_common.server.sources import waited
-from st_common.settings import Streams, StreamSettings
 
 _TICK_S = 2.0
 _END_S = 30.0

@@ -8,7 +8,7 @@ A page asks at each pause of typing, so a short text must not wait for a process
 
 from dataclasses import dataclass, field
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.area_store import FILE, HomeAreas
 from st_common.query.commit import registry_file
 from st_common.regions.region import Region

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 
 from st_common.capture.files import wall_clock
 from st_common.capture.log import Log
+from st_common.config.stream import StreamSettings
 from st_common.errors import (
     ConfigError,
     LogError,
@@ -33,7 +34,6 @@ from st_common.server.asked import RejectedError, ReusedKeyError
 from st_common.server.bodies import Body, body_of
 from st_common.server.place import Place
 from st_common.server.verdict import Verdict, verdict_of
-from st_common.settings import StreamSettings
 from st_common.storage import failed
 
 _SOURCE = "http-server"

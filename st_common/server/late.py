@@ -1,9 +1,9 @@
 """Fixes that came too late, for whoever asks a server how its streams are."""
 
+from st_common.config.stream import StreamSettings
 from st_common.ops.status import StreamStatus
 from st_common.server.asked import Asked
 from st_common.serving.stream_state import is_much
-from st_common.settings import StreamSettings
 
 
 def late_warnings(

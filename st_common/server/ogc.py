@@ -26,9 +26,10 @@ import pyarrow.compute as pc
 import shapely
 from starlette.responses import Response
 
+from st_common.config.columns import GEOMETRY
+from st_common.config.home import DEFAULT_GROUP
 from st_common.crs import WGS84
 from st_common.errors import FairwayError
-from st_common.home import DEFAULT_GROUP
 from st_common.server.asked import (
     AbsentError,
     Asked,
@@ -41,7 +42,6 @@ from st_common.server.page.known import Known
 from st_common.server.page.lives import live_places
 from st_common.server.placed import answer_with_places
 from st_common.server.replies import value_reply
-from st_common.stream_columns import GEOMETRY
 
 Objects = npt.NDArray[np.object_]
 Box = tuple[float, float, float, float]

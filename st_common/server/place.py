@@ -7,14 +7,10 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import Streams, load_streams, stream_of
 from st_common.errors import ConfigError
-from st_common.home import Home
-from st_common.settings import (
-    Streams,
-    StreamSettings,
-    load_streams,
-    stream_of,
-)
 
 
 class LastGood:

@@ -4,9 +4,9 @@ from datetime import datetime
 
 import pyarrow as pa
 
+from st_common.config.stream import StreamSettings
 from st_common.server.asked import Asked
 from st_common.server.page.lives import live_places
-from st_common.settings import StreamSettings
 
 
 def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Table:

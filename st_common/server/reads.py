@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from starlette.responses import Response
 
 from st_common.client.result import to_stream
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.server.asked import Asked, known_query, known_stream, needed
 from st_common.server.hurry import areas_of
@@ -18,7 +19,6 @@ from st_common.server.replies import (
     rows_reply,
     value_reply,
 )
-from st_common.settings import StreamSettings
 
 if TYPE_CHECKING:
     from st_common.client.home_client import HomeClient

@@ -23,8 +23,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.types import ASGIApp, Message
 
+from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.server.changes import told_of
 from st_common.server.page.files import FOLDER
 from st_common.server.replies import iso_of

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.installed import own_version
 from st_common.server.app import application
 from st_common.server.place import Place

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from st_common.capture.log import Log
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, FairwayError
 from st_common.extras import require_engine
 from st_common.ops.decide import ActionKind
 from st_common.ops.launcher import find
 from st_common.server.place import Place
-from st_common.settings import StreamSettings
 
 Say = Callable[[str], None]
 _LOG = logging.getLogger(__name__)

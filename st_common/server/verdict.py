@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from st_common.capture.chunks import chunks
 from st_common.capture.tally import Tally
+from st_common.config.stream import StreamSettings
 from st_common.decode import REJECTS_SCHEMA, Decoded, Reason
 from st_common.decode.decoded import rejects_table
 from st_common.errors import ConfigError
@@ -25,7 +26,6 @@ from st_common.formats.ndjson_chunks import is_array, split
 from st_common.formats.registry import format_of
 from st_common.formats.spans import lines
 from st_common.server.bodies import Body
-from st_common.settings import StreamSettings
 
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 _HEAD_BYTES = 1 << 10

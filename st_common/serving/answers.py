@@ -5,7 +5,7 @@ from datetime import datetime
 
 import pyarrow as pa
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.levels.corrected import corrected
 from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.purged import kept_snapshot

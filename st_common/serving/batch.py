@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.committing import APP
-from st_common.home import Home
 from st_common.serving.commits import engine_commits, has_first
 from st_common.tables.handle import newest
 from st_common.tables.pruning import keep

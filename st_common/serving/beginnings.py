@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.ops.status import read_status
 from st_common.position import segment_of
 from st_common.query.control import QueryRow
-from st_common.settings import StreamSettings
 
 _MOST_BYTES = (
     16 << 20

@@ -11,9 +11,9 @@ import pyarrow.parquet as pq
 from deltalake import DeltaTable
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.journal import pending, without_gap
-from st_common.home import Home
 from st_common.levels.purged import require_kept
 from st_common.query.lookup import find, history
 from st_common.serving.outlets import Outlet

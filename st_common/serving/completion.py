@@ -6,8 +6,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
+from st_common.config.home import DEFAULT_GROUP
+from st_common.config.units import METRES, SECONDS, SHOWN, SPEEDS
 from st_common.errors import FairwayError
-from st_common.home import DEFAULT_GROUP
 from st_common.query.grammar.expecting import Expected, expected_after
 from st_common.query.grammar.words import quoted
 from st_common.query.lowering.functions import AGGREGATES, FUNCTIONS, STAMPS
@@ -15,7 +16,6 @@ from st_common.query.near_columns import CALLS
 from st_common.query.pair_columns import MEASURES
 from st_common.serving.names_known import Known
 from st_common.serving.typed_text import statement_at, stream_of, typed_at
-from st_common.units import METRES, SECONDS, SHOWN, SPEEDS
 
 _CLAUSES = frozenset(
     (

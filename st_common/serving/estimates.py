@@ -5,8 +5,9 @@ What reads tables is imported when there are tables: before a stream ran, `expla
 
 from dataclasses import replace
 
+from st_common.config.home import DEFAULT_GROUP, Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.orders import read_order
-from st_common.home import DEFAULT_GROUP, Home
 from st_common.ops.status import read_status
 from st_common.query.explain import (
     Estimates,
@@ -18,7 +19,6 @@ from st_common.query.explain import (
 from st_common.query.group_names import full_name
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
-from st_common.settings import StreamSettings
 
 
 def estimates_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:

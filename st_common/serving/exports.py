@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
+from st_common.config.columns import GEOMETRY
 from st_common.crs import WGS84
 from st_common.errors import ConfigError
 from st_common.serving.json_rows import json_line
-from st_common.stream_columns import GEOMETRY
 
 _VERSION = "1.1.0"
 _ROWS = 10_000  # written at a time

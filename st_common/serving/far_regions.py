@@ -7,11 +7,11 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.geometry.extent import Box, extent_of_rows
-from st_common.home import Home
 from st_common.query.control import QueryRow
 from st_common.regions.region import StillRegion
-from st_common.settings import StreamSettings
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]

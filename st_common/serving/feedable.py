@@ -16,14 +16,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.config.stream import StreamSettings
+from st_common.config.units import TIME_UNIT_US
 from st_common.errors import ConfigError, QueryError
 from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
 from st_common.operators.expressions.fields import shown_columns
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
-from st_common.settings import StreamSettings
-from st_common.units import TIME_UNIT_US
 
 OF_CHANGES = (
     "object",

@@ -19,8 +19,10 @@ import pyarrow as pa
 from st_common.capture.files import wall_clock
 from st_common.capture.log import Segment
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.units import TIME_UNIT_US
 from st_common.errors import ConfigError, QueryError
-from st_common.home import Home
 from st_common.ops.records import read_record, write_record
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find
@@ -35,8 +37,6 @@ from st_common.serving.follow import FIRST, POLL_S, Follower, Place
 from st_common.serving.json_rows import json_line
 from st_common.serving.outlets import Outlet
 from st_common.serving.passing_time import SourceTime, pass_on, time_now
-from st_common.settings import StreamSettings
-from st_common.units import TIME_UNIT_US
 
 _SEGMENT_BYTES = 8 << 20
 

@@ -10,12 +10,12 @@ from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.segment import Segment
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import fixes_schema
-from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes, parts
 from st_common.position import position_of, segment_of
 from st_common.query.fix_columns import BUILTINS
-from st_common.settings import StreamSettings
 
 _BATCH_BYTES, _BATCH_SEGMENTS = 4 << 20, 1024  # of the log, decoded together
 

@@ -8,9 +8,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.journal import Batch, JournalTail
-from st_common.home import Home
 from st_common.levels.purged import require_kept
 from st_common.ops.status import read_status
 from st_common.position import position_of

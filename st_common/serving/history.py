@@ -11,9 +11,11 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.asking import asking
+from st_common.config.columns import GEOMETRY
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.geometry.space import Space
-from st_common.home import Home
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import Snapshot, objects_of
 from st_common.levels.stored import FILTERED, archived_end, fixes, has_filtered, parts
@@ -22,8 +24,6 @@ from st_common.regions.registry import Box
 from st_common.serving.answers import Reads
 from st_common.serving.fix_values import with_values
 from st_common.serving.object_conditions import holding
-from st_common.settings import StreamSettings
-from st_common.stream_columns import GEOMETRY
 
 OBJECTS = ("object", "event_ts", "x", "y")
 

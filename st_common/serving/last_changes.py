@@ -6,9 +6,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.journal import pending, without_gap
-from st_common.home import Home
 from st_common.query.lookup import find
 from st_common.serving.changes import streams_of
 from st_common.serving.outlets import Outlet

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.capture.log import Log
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.position import position_of, segment_of
 from st_common.serving.commits import engine_commits, has_first
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from st_common.asking import asking
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.levels.stored import archived_end, fixes
 from st_common.position import segment_of, start_of
 from st_common.serving.stream_state import is_much, stamp
-from st_common.settings import StreamSettings
 
 _SHOWN = 3
 _FRESH_S = 60.0

@@ -20,11 +20,12 @@ from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.pieces import Piece, pieces
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
 from st_common.engine.tail import Tail
 from st_common.engine.topology import keyed
-from st_common.home import Home
 from st_common.levels.latest import APP
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import objects_of
@@ -33,7 +34,6 @@ from st_common.levels.world import COLUMNS, LAST
 from st_common.ops.status import read_all_status
 from st_common.position import position_of, segment_of
 from st_common.serving.moving_places import Moved, MovingPlaces, Names
-from st_common.settings import StreamSettings
 
 _BATCH_BYTES = 4 << 20
 _BATCH_SEGMENTS = 1024

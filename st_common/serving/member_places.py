@@ -6,13 +6,14 @@ from datetime import datetime
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of
 from st_common.query.lookup import find
 from st_common.query.plan import Plan
 from st_common.serving.answers import answered
 from st_common.serving.history import archived_at
 from st_common.serving.places import place_of
-from st_common.settings import StreamSettings, stream_of
 
 Now = Callable[[StreamSettings], pa.Table]
 """Gives where the objects of a stream are now, as rows with object, x and y."""

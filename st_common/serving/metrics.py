@@ -14,9 +14,10 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.streams import Streams
 from st_common.contracts import contract_names
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import BAD_CONFIG
 from st_common.ops.judged import ALL_HEALTHS, health_now
@@ -25,7 +26,6 @@ from st_common.position import segment_of
 from st_common.serving.metric_families import Families
 from st_common.serving.stream_state import COUNTS, StreamState, state_of
 from st_common.serving.tallies import BOUNDS_S, Tallies
-from st_common.settings import Streams
 
 MOST_QUERIES = 500
 OTHERS = "(others)"

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from functools import cached_property
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.query.fix_columns import BUILTINS
-from st_common.settings import StreamSettings
 
 
 class Known:

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.operators.expressions.evaluation import masks
 from st_common.query.area_store import HomeAreas
 from st_common.query.areas import Areas
@@ -19,7 +20,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import fitted
 from st_common.query.text import select_of
 from st_common.serving.fix_values import with_values
-from st_common.settings import StreamSettings
 
 _OF_ONE_FIX = ("object", "event_ts", "x", "y")
 

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import ControlRow, Registration
-from st_common.home import Home
 
 PASSED: Mapping[str, Sequence[int]] = {
     "istream": (1,),

@@ -10,9 +10,9 @@ from typing import Any
 
 from st_common.capture.control import control_rows, write_clock, write_end
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rows import End
-from st_common.home import Home
 from st_common.operators.state.fixes import NEVER
 from st_common.ops.status import read_status
 from st_common.position import segment_of

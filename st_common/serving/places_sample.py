@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.asking import asking
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.levels.stored import FILTERED, has_filtered
 
 _SAMPLE = "SELECT x, y FROM places USING SAMPLE reservoir({most} ROWS) REPEATABLE (1)"

@@ -12,9 +12,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.geometry.circles import box_around
 from st_common.geometry.space import Space
-from st_common.home import Home
 from st_common.operators.skeleton.kind_queries import kind_queries
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.world import Criteria, World
@@ -26,7 +27,6 @@ from st_common.query.plan import Plan
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import index_of, still
 from st_common.serving.history import objects_at
-from st_common.settings import StreamSettings
 
 _BOUNDS = ("minx", "miny", "maxx", "maxy")
 QUERY_TABLE = pa.schema(

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home, checked_name
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError
-from st_common.home import Home, checked_name
 from st_common.partition.balance import rows_per_worker, std_deviation
 from st_common.partition.regions import Regions
 from st_common.partition.shown import rectangles_of

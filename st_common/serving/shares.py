@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.levels.stored import where_accepted
 from st_common.operators.expressions.evaluation import masks
 from st_common.query.explain import Estimates
@@ -14,7 +15,6 @@ from st_common.query.sides import alone
 from st_common.regions.region import MovingRegion, Region
 from st_common.regions.registry import region_mask
 from st_common.serving.sql import sql
-from st_common.settings import StreamSettings
 
 
 def shares_of(home: Home, stream: StreamSettings, plan: Plan) -> Estimates:

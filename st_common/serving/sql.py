@@ -15,9 +15,10 @@ from sqlglot.errors import TokenError
 from sqlglot.tokenizer_core import Token, TokenType
 
 from st_common import tables
+from st_common.config.home import Home, require_own_view, view_name
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
-from st_common.home import Home, require_own_view, view_name
 from st_common.levels.told import days_again, first_told, told_from
 from st_common.levels.visits import NEEDED, TOLD, visits_select
 from st_common.ops.days import open_since
@@ -28,7 +29,6 @@ from st_common.serving.changes import changed_streams, parts
 from st_common.serving.query_table import queries_and_objects
 from st_common.serving.sql_allowed import named_in, require_allowed, require_small
 from st_common.serving.sql_groups import create_group_views, require_in_groups
-from st_common.settings import StreamSettings
 
 _FORM = (None, ".", "location", "inside", None, ".", "region")
 _NAMES = (TokenType.VAR, TokenType.IDENTIFIER)

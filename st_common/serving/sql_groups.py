@@ -9,11 +9,11 @@ from typing import NamedTuple
 
 import duckdb
 
+from st_common.config.home import Home, view_name
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.home import Home, view_name
 from st_common.layers.announce import layer_group, layer_names, newest_version
 from st_common.query.problem import did_you_mean
-from st_common.settings import StreamSettings
 
 _OF_STREAM = ("changes", "visits", "positions", "latest", "snapshots", "differences")
 _OF_DUCKDB = frozenset({"information_schema", "main", "pg_catalog", "system", "temp"})

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.errors import FairwayError
 from st_common.feeds.note import CaptureNote, read_notes
-from st_common.home import Home
 from st_common.ops.judged import MEMORY_FILE, health_now
 from st_common.ops.presence import LIVING, Presence, presence, workers_of
 from st_common.ops.status import StreamStatus, read_all_status, read_status

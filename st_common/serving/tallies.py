@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
-from st_common.home import Home
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.snapshots import Snapshot, members_of
 from st_common.serving.latency import Waits, waits_of

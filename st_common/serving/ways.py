@@ -12,12 +12,12 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.levels.stored import archived_end
 from st_common.levels.stored import fixes as stored_fixes
 from st_common.position import segment_of
 from st_common.serving.live_places import LivePlaces, fixes_of
-from st_common.settings import StreamSettings
 
 _COLUMNS = ("event_ts", "x", "y", "gone")
 _TAIL_BYTES = 64 << 20

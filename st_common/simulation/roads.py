@@ -11,9 +11,9 @@ from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, Space
-from st_common.home import Home
 from st_common.layers.announce import layer_names, newest_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import load_kinds

@@ -4,9 +4,9 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 
+from st_common.config.columns import Columns
 from st_common.sniffing.rows import Rows
 from st_common.sniffing.words import words_of
-from st_common.stream_columns import Columns
 
 _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?")
 _COMMA = re.compile(r"^([-+]?\d+),(\d+)$")

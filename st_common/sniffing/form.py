@@ -11,6 +11,7 @@ from typing import Any
 
 from st_common.capture.source import opened
 from st_common.capture.zipped import zip_above
+from st_common.config.stream_values import PLANAR
 from st_common.errors import ConfigError
 from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.member_lines import list_of, member_lines
@@ -19,7 +20,6 @@ from st_common.formats.stamped import plain_lines
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.rows import Rows, flat, rows_of_features
 from st_common.sniffing.text import text_of
-from st_common.stream_keys import PLANAR
 
 _LIST = re.compile(rb'"([^"\\.]+)"\s*:\s*\[\s*\{')
 _OBJECT = re.compile(rb'"([^"\\.]+)"\s*:\s*\{')

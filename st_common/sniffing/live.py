@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from st_common.config.sources import host_and_port
 from st_common.errors import ConfigError, TransientError
-from st_common.feed_keys import host_and_port
 from st_common.feeds.trouble import said
 
 STDIN = "-"

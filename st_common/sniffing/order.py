@@ -8,8 +8,8 @@ import pyarrow as pa
 from st_common.capture.event_time import EventTime
 from st_common.capture.files import wall_clock
 from st_common.capture.leaps import judged, most_us_of
+from st_common.config.stream import StreamSettings
 from st_common.runs import highest_before
-from st_common.settings import StreamSettings
 
 
 def notes_of_order(

@@ -15,6 +15,9 @@ from st_common.capture.readable import whole_sample_of
 from st_common.capture.sample import Sample, sample_of_bytes
 from st_common.capture.source import name_of, on_disk
 from st_common.capture.tally import Tally
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.decode import fixes_schema
 from st_common.decode.zones import quarters_ahead
 from st_common.errors import ConfigError
@@ -23,7 +26,6 @@ from st_common.formats.encodings import UTF8
 from st_common.formats.registry import format_of
 from st_common.formats.stamped import is_stamped_text
 from st_common.geometry.extent import Box, extent_of_rows
-from st_common.settings import Columns, StreamSettings, stream_of_table
 from st_common.sniffing.attributes import Other, notes_of_others
 from st_common.sniffing.columns import Guess, guessed
 from st_common.sniffing.form import Form, form_of

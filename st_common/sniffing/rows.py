@@ -9,9 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.config.stream import StreamSettings
 from st_common.formats.encodings import as_utf8
 from st_common.formats.stamped import plain_lines
-from st_common.settings import StreamSettings
 
 Rows = Sequence[Mapping[str, str]]
 

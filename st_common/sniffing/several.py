@@ -11,9 +11,10 @@ from types import MappingProxyType
 
 from st_common.capture.source import NamedFile, files_of, opened
 from st_common.capture.zipped import is_zip, shown_name
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.errors import ConfigError
 from st_common.geometry.extent import Box
-from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.head import SECONDS
 from st_common.sniffing.refused import refuse_known
 from st_common.sniffing.report import Sniffed, sniff

@@ -29,6 +29,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.batch.backtest import Backtest, backtest
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.days import Again
@@ -46,14 +48,12 @@ from st_common.engine.batch.trial import Trial
 from st_common.engine.others import Shards
 from st_common.engine.states import from_bytes, to_bytes
 from st_common.engine.topology import topology_of
-from st_common.home import Home
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
 from st_common.ops.standalone import check_master
 from st_common.position import position_of
 from st_common.query.plan import Plan
-from st_common.settings import StreamSettings
 from st_common.spark.causes import cause_of
 from st_common.spark.delta import ReplaceOnSpark, fixes_between
 from st_common.spark.session import configured, job_session

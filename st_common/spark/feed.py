@@ -4,14 +4,14 @@ import dataclasses
 from pathlib import Path
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import StateError
-from st_common.home import Home
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
-from st_common.settings import StreamSettings
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)

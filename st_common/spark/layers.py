@@ -28,9 +28,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.home import Home
 from st_common.layers.attribution import OF_OPENSTREETMAP
 from st_common.layers.conversion import DEGREES
 from st_common.layers.faults import Fault, in_order

@@ -25,13 +25,15 @@ from pyspark.sql.types import StructType
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.segment import runs_of
+from st_common.config.environment import conf_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of
 from st_common.decode.decoded import fixes_schema
 from st_common.engine.damage import tell_damage
 from st_common.engine.log_identity import departure
 from st_common.errors import ConfigError, LogError
-from st_common.home import Home
 from st_common.query.created_streams import known_streams
-from st_common.settings import StreamSettings, conf_dir, home_dir, stream_of
 
 NAME = "fairway_log"
 _OPTIONS = ("home", "conf", "stream")

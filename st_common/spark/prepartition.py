@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from st_common.config.home import Home, checked_name
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import Home, checked_name
 from st_common.layers.kinds import load_kinds
 from st_common.layers.points import file_points, layer_points
 from st_common.observed import note_read
@@ -26,7 +27,6 @@ from st_common.partition.sources import csv_points, log_points
 from st_common.partition.splitting import Chosen, LocalPoints, PointEngine, Stage
 from st_common.partition.store import store
 from st_common.partition.thresholds import Thresholds
-from st_common.settings import StreamSettings
 
 LOCAL = LocalPoints()
 SAMPLE, ELEMENTS = "sample", "elements"

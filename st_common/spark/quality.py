@@ -23,6 +23,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import Contract, Rule
 from st_common.contracts.judging import (
     COUNTED,
@@ -36,7 +37,6 @@ from st_common.contracts.judging import (
     unmeasured,
 )
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.observed import note_read
 from st_common.spark.causes import cause_of
 from st_common.spark.delta import ReplaceOnSpark

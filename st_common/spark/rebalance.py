@@ -8,15 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.partition.kdtree import Split
 from st_common.partition.regions import whole
 from st_common.partition.sample import SAMPLED_PER_REGION, PointSource
 from st_common.partition.splitting import Chosen, PointEngine, Stage
 from st_common.partition.store import current, store, thresholds_of
 from st_common.partition.thresholds import MB, Thresholds, balanced
-from st_common.settings import StreamSettings
 from st_common.spark.prepartition import (
     LOCAL,
     Partitioned,

@@ -21,13 +21,13 @@ import numpy as np
 
 from st_common.capture.log import Segment
 from st_common.capture.pieces import Piece
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.export import asked_exports, export_path
 from st_common.engine.others import NOBODY, asking_in, undealt_in
 from st_common.engine.sink import end_of
 from st_common.engine.states import States, save
 from st_common.errors import FairwayError
-from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.hosting import hosted
 from st_common.operators.runtime.retire import LEAST, retired

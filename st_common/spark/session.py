@@ -11,13 +11,13 @@ from typing import Any
 from py4j.protocol import Py4JJavaError  # type: ignore[import-untyped]
 from pyspark.sql import SparkSession
 
+from st_common.config.environment import jars_dir
+from st_common.config.home import Home
+from st_common.config.spark import SparkSettings
 from st_common.errors import ConfigError
 from st_common.extras import java_line
-from st_common.home import Home
 from st_common.ops.doctor import jars_problem, java_problem
 from st_common.ops.standalone import UnreachableError
-from st_common.settings import jars_dir
-from st_common.spark_keys import SparkSettings
 
 _CLASSES = ("delta-", "sedona-")
 _EXTENDED = {

@@ -14,7 +14,7 @@ from playwright.sync_api import Page
 
 from st_common import tables
 from st_common.capture.log import Log
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.layers.announce import newest_version
 from st_common.ops.alerts import read_alerts
 from st_common.ops.status import read_status

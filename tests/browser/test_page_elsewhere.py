@@ -12,7 +12,7 @@ from typing import ClassVar
 import pytest
 from playwright.sync_api import Browser
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.layers.load import load
 from st_common.server.place import Place
 from tests.kit.page_browser import TIMEOUT_MS

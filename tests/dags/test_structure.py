@@ -193,7 +193,7 @@ def test_every_field_of_a_layer_reaches_the_job(dagbag: Any) -> None:
 PARSE = """
 import socket, sys, time, warnings
 from pathlib import Path
-import airflow.sdk, st_common.settings  # what Airflow has loaded already when it reads a DAG file
+import airflow.sdk, st_common.config.streams  # what Airflow has loaded already when it reads a DAG file
 
 def refuse(*_):
     raise AssertionError("a DAG file opened a connection")

@@ -8,10 +8,11 @@ import pytest
 from pyproj import Geod
 
 from st_common.checks.verify import verify
-from st_common.home import Home
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from st_common.tables import read
 from tests.kit.log_writer import bare_log
 

@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine import local
-from st_common.home import Home
 from st_common.query.plan import Box, Plan
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 from tests.kit.on_spark import follow_on
 from tests.kit.victims import engine, killed, started

@@ -16,15 +16,16 @@ import pytest
 from st_common import tables
 from st_common.capture.control import write_end
 from st_common.checks.verify import verify
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.lifecycle.maintain import maintain
 from st_common.position import position_of
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import StreamSettings, load_streams
 from tests.kit.log_writer import bare_log
 
 pytestmark = [

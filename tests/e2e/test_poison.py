@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from st_common.capture.log import Log
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.layers.stored import _load_index
 from st_common.operators.expressions.filters import FILTERS
 from st_common.ops.alerts import Alert, read_alerts

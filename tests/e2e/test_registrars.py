@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.query.area_store import areas
 from st_common.query.lookup import history, queries
 from st_common.query.problem import TextError
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
-from st_common.settings import load_streams
 
 STREAM = """[streams.{name}]
 format = "csv"

@@ -13,9 +13,9 @@ import httpx
 import psutil
 import pytest
 
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.ops.supervisor import job_supervisor, tick
-from st_common.settings import load_streams
 from tests.kit.ports import free_port
 from tests.kit.serving_http import events
 

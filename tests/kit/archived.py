@@ -4,9 +4,10 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
-from st_common.home import Home
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 TABLES = (("positions", "grid"), ("rejects",))

@@ -5,7 +5,7 @@ import time
 from collections import Counter
 from collections.abc import Set as AbstractSet
 
-from st_common.home import Home
+from st_common.config.home import Home
 from tests.kit.feeding import lines_of
 
 SHIPS = "ships"

@@ -4,8 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 from st_common import tables
-from st_common.home import Home
-from st_common.settings import Columns, StreamSettings
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

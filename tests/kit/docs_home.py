@@ -23,12 +23,12 @@ from pyarrow import csv
 
 from st_common.capture.control import write_end
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.query.builder import query
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN = datetime(2013, 6, 30, 22, tzinfo=UTC)

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from st_common.capture.reading import log_for
-from st_common.home import Home
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.ops.launcher import find
 from st_common.ops.process import kill_session
 from st_common.ops.status import read_status
-from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "bin" / "python"

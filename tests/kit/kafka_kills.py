@@ -13,7 +13,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_common.home import Home
+from st_common.config.home import Home
 from tests.kit.capture_kills import (
     MOST_UNKNOWN,
     PAUSE_S,

@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.config.stream import AttributeType
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.matching.layer import LayerOf
@@ -22,7 +23,6 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import Counters
 from st_common.position import position_of
-from st_common.settings import AttributeType
 from tests.kit import oracle
 from tests.kit.layer_tables import index_of
 from tests.kit.oracle import Change, Control, Fix, Row, Rules

@@ -6,9 +6,9 @@ from dataclasses import replace
 import numpy as np
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.geometry.space import Space
-from st_common.home import Home
 from st_common.layers import in_memory
 from st_common.layers.features import Features
 from st_common.layers.index import LayerIndex

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 
-from st_common.home import Home
+from st_common.config.home import Home
 from tests.kit.capture_kills import (
     MOST_UNKNOWN,
     PAUSE_S,

@@ -9,10 +9,10 @@ import pyarrow as pa
 
 from st_common import tables
 from st_common.capture.seeds import seeds_folder
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.owner import owned
 from st_common.engine.topology import frozen
-from st_common.home import Home
-from st_common.settings import StreamSettings
 from st_common.spark.feed import Feed
 from st_common.spark.resident import on_spark
 

@@ -7,9 +7,9 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from st_common.config.columns import GEOMETRY, sides_of
+from st_common.config.stream import AttributeType
 from st_common.query.plan import Plan
-from st_common.settings import AttributeType
-from st_common.stream_columns import GEOMETRY, sides_of
 from tests.kit.oracle_rows import Reading
 
 Near = tuple[int, float]

@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.home import Home
-from st_common.settings import load_streams
 
 
 def ran_home(root: Path, conf: str, stream: str, records: str) -> Home:

@@ -27,18 +27,19 @@ from st_common import tables
 from st_common.capture.control import write_clock, write_end
 from st_common.capture.log import Log
 from st_common.capture.reading import log_for
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams
 from st_common.engine import reshard
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.query.area_store import HomeAreas
 from st_common.query.layer_following import follow_layers
 from st_common.query.registry import carry_out, suspend
 from st_common.query.text import parse
-from st_common.settings import StreamSettings, load_streams
 
 ARRIVAL_US = (
     1 << 51

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from dataclasses import replace
 from random import Random
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.sink import Sink
 from st_common.engine.topology import frozen
-from st_common.home import Home
-from st_common.settings import StreamSettings
 from st_common.spark.exchange.crew import Crew
 from st_common.spark.feed import Feed
 from st_common.spark.resident_engine import ResidentEngine

@@ -4,7 +4,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.settings import Columns, StreamSettings
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.simulation.network import CLASSES
 from st_common.simulation.traffic import Round, Traffic
 

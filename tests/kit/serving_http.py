@@ -10,12 +10,12 @@ from typing import Any
 
 import httpx
 
+from st_common.config.streams import load_streams
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.engine.topology import frozen
 from st_common.server.place import Place
 from st_common.server.serve import listening, serve
-from st_common.settings import load_streams
 
 
 @contextlib.contextmanager

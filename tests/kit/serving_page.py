@@ -9,7 +9,7 @@ import httpx
 import numpy as np
 import numpy.typing as npt
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.server.place import Place
 
 SETTINGS = """

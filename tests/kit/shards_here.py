@@ -5,6 +5,8 @@ import pyarrow.compute as pc
 from st_common import tables
 from st_common.capture.control import write_export
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.committing import APP
 from st_common.engine.export import (
@@ -19,11 +21,9 @@ from st_common.engine.local import layers_of
 from st_common.engine.owner import Owner
 from st_common.engine.states import end_of, load, save
 from st_common.engine.topology import generation_folder, topology_of
-from st_common.home import Home
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.settings import StreamSettings
 
 
 def shards_here(home: Home, stream: StreamSettings, owner: Owner) -> list[State]:

@@ -18,14 +18,14 @@ from st_common.capture.keys import SEGMENTS
 from st_common.capture.log import Log
 from st_common.capture.packing import pack
 from st_common.capture.packs import PACKS
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.decode.packed import Encoder
 from st_common.engine import committing, local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import Owner
-from st_common.home import Home
 from st_common.operators.turn.changes import settled
 from st_common.ops import lease, process, records
-from st_common.settings import StreamSettings
 from st_common.storage import local as disks
 from tests.kit.log_writer import HEADER, bare_log
 from tests.kit.oracle import Fix

@@ -19,10 +19,10 @@ from random import Random
 
 from st_common import tables
 from st_common.checks.verify import verify
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine import local
 from st_common.engine.archive import Archive
-from st_common.home import Home
-from st_common.settings import StreamSettings
 from tests.kit import oracle
 from tests.kit.laws import told, told_by_oracle
 from tests.kit.layer_tables import store_layers

@@ -17,14 +17,15 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
 from st_common.engine import local
 from st_common.engine.reshard import of_local, reshard
 from st_common.engine.run import run
 from st_common.engine.topology import topology_of
 from st_common.feeds.running import run_until_stopped
-from st_common.home import Home
-from st_common.settings import StreamSettings, load_streams
 from tests.kit.shards_here import shards_here
 
 _CHANGING = frozenset(

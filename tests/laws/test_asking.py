@@ -8,10 +8,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
 from st_common.engine.batch.asking import VISITS, asked
 from st_common.engine.run import run
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.past import Past
 from st_common.query.registry import register
 from st_common.query.text import parse

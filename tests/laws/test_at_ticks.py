@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from st_common.checks.verify import verify
+from st_common.config.home import Home
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.storage import make_folder

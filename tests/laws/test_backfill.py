@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.capture.log_purging import purge_records
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.backfill import Backfill
 from st_common.engine.batch.reprocess import reprocess
@@ -20,7 +21,6 @@ from st_common.engine.local import layers_of
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError
-from st_common.home import Home
 from st_common.layers.announce import announce
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State

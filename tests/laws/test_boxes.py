@@ -7,14 +7,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.engine.local import LocalEngine
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import StreamSettings, stream_of_table
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 

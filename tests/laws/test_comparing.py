@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.checks.verify import verify
+from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
 from st_common.reference.metric import Metric

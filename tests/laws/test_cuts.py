@@ -10,9 +10,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_common.capture.memory import LONGEST_TEXT, MOST_AGE_S, Memory
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.formats.said_before import MARK, said_before
-from st_common.settings import Columns, StreamSettings
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B6", "B7")

@@ -8,10 +8,11 @@ from google.transit import gtfs_realtime_pb2 as pb
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.formats.arrow_rows import packed
-from st_common.settings import Columns, StreamSettings
 from tests.kit.effort import tries
 
 HEADER = b"id,ts,x,y,n"

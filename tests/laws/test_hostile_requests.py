@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.openapi import description
 from st_common.server.place import Place
-from st_common.settings import load_streams
 from tests.kit.effort import tries
 from tests.kit.serving_http import served
 

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
 from st_common.errors import FairwayError
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.home import Home
 from st_common.layers.faults import REJECTED, WORDS, told
 from st_common.layers.kinds import Kinds
 from st_common.layers.reading import Wanted, read_features

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.log_purging import purge_records
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.rows import ControlRow, Drop, LayerVersion, Register
 from st_common.controls.writing import payload_of
@@ -19,7 +20,6 @@ from st_common.engine.batch.borders import Border, Borders
 from st_common.engine.batch.statements import Reached
 from st_common.engine.batch.trial import Trial, versions_of
 from st_common.errors import ConfigError, FairwayError
-from st_common.home import Home
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
 from st_common.levels.visits import MEMBERS

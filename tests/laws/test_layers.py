@@ -8,8 +8,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import told, told_by_oracle

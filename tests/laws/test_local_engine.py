@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine import local
-from st_common.home import Home
 from tests.kit import oracle, place_fig1
 from tests.kit.effort import tries
 from tests.kit.laws import in_row_order, run_steps, told, told_by_oracle

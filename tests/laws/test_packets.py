@@ -11,16 +11,17 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.capture.pieces import pieces
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.decode.packed import Encoder
 from st_common.engine.archive import Archive
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.settings import Columns, StreamSettings
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log, ended, settings_of, write_log
 from tests.kit.strategies import cases, segmentations

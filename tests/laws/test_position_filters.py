@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.checks.archived import wrongly_filtered
 from st_common.checks.verify import verify
+from st_common.config.home import Home
 from st_common.engine import tail
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.geometry.space import PLANE
-from st_common.home import Home
 from st_common.operators.position_filter.chain import Chain, judged
 from st_common.operators.state.limits import REASONS, Limits, limit_columns
 from st_common.position import position_of

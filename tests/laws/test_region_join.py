@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.region_join import (
     cells_of,
@@ -21,7 +22,6 @@ from st_common.engine.region_join import (
     regions_read,
 )
 from st_common.errors import LayerError, QueryError
-from st_common.home import Home
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored import load_index
 from st_common.partition.kdtree import median_split

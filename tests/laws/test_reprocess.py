@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.batch.borders import FOLDER
@@ -24,7 +25,6 @@ from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.levels.visits import sorted_visits
 from st_common.ops.days import open_since
 from st_common.ops.status import StreamStatus, write_status

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
 from st_common.engine import local
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.operators.runtime.retire import retired
 from st_common.operators.runtime.stages import step
 from st_common.operators.runtime.stored import state_from_blob

@@ -10,6 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.position_filter import PositionFilter
+from st_common.config.stream import StreamSettings
 from st_common.engine import archive as archiving
 from st_common.engine import sink as sinking
 from st_common.engine.archive import Archive
@@ -17,9 +21,6 @@ from st_common.engine.local import LocalEngine
 from st_common.engine.pace import Pace
 from st_common.engine.run import run
 from st_common.engine.sink import Sink
-from st_common.home import Home
-from st_common.position_filter import PositionFilter
-from st_common.settings import Columns, StreamSettings
 from tests.kit.archived import archived_alone, stored
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log, settings_of, write_log

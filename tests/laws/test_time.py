@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.operators.events.packet import control_packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.runtime.wanted import wanted_us

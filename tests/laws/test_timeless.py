@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
-from st_common.home import Home
 from st_common.ops.status import read_status
 from st_common.serving.answers import answer
-from st_common.settings import Columns, StreamSettings
 
 CONF = """
 [streams.cars]

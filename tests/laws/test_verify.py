@@ -11,9 +11,9 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common.checks import verify as verifying
+from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from tests.kit.effort import tries
 from tests.kit.layer_tables import store_layers
 from tests.kit.log_writer import settings_of, write_log

@@ -2,9 +2,9 @@
 
 import pytest
 
+from st_common.config.home import Home
 from st_common.engine.backfill import Backfill
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.query.registry import carry_out, register
 from st_common.query.text import parse
 from st_common.serving.changes import stream_changes

@@ -21,6 +21,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
 from st_common.engine.batch import ordered
 from st_common.engine.batch.backtest import backtest
@@ -28,12 +32,10 @@ from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.layers.announce import announce
 from st_common.layers.rows import layer_rows
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings, load_streams
 from st_common.spark import batch_days
 from st_common.spark.batch_days import SparkFold
 from st_common.spark.delta import ReplaceOnSpark, fixes_between

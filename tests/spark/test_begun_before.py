@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.created_streams import known_streams
 from tests.kit.on_spark import follow_on
 

@@ -13,7 +13,7 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.fence import Debounce, Fence
 from st_common.query.plan import LayerJoin, Plan
 from st_common.regions.registry import Area, Box, Circle

@@ -32,7 +32,7 @@ SESSION = """
 from pathlib import Path
 
 from st_common.spark.session import session
-from st_common.spark_keys import SparkSettings
+from st_common.config.spark import SparkSettings
 from tests.kit.quick_spark import start_quickly
 
 spark = session("example", place=SparkSettings(memory="1g"), extended=False, **{"spark.jars": JARS})

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.streams import stream_of_table
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import stream_of_table
 from tests.kit.log_writer import bare_log
 from tests.kit.on_spark import follow_on
 

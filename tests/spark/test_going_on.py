@@ -12,9 +12,9 @@ from deltalake import DeltaTable
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.engine.log_identity import check_log
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.lifecycle.backup import back_up
 from st_common.lineage.telling import telling_stream
 from st_common.position import segment_of

@@ -10,9 +10,9 @@ from hypothesis import HealthCheck, Phase, assume, given, settings
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.owner import owned
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.spark.continuous.shard_keys import shard_keys
 from st_common.spark.feed import Feed
 from st_common.spark.resident import engine_on

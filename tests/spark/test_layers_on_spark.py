@@ -19,9 +19,9 @@ from deltalake import DeltaTable
 from shapely import Polygon, box
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.home import Home
 from st_common.layers.kinds import load_kinds
 from st_common.layers.load import load, local
 from st_common.layers.options import FileOptions

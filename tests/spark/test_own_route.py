@@ -6,7 +6,7 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.fence import Fence
 from st_common.query.plan import LayerJoin, Plan
 from tests.kit import oracle

@@ -8,8 +8,10 @@ import shapely
 
 from jobs import partition
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.layers.features import Features
 from st_common.layers.points import layer_points
 from st_common.layers.rows import layer_rows
@@ -18,10 +20,8 @@ from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions, whole
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.splitting import LocalPoints
-from st_common.settings import StreamSettings
 from st_common.spark.points import SparkPoints
 from st_common.spark.prepartition import prepartition
-from st_common.stream_columns import Columns
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("B4")]

@@ -5,12 +5,13 @@ from dataclasses import replace
 import pytest
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.query.lookup import queries
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 from tests.kit.on_spark import follow_on
 

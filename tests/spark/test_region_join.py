@@ -6,9 +6,9 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 
+from st_common.config.home import Home
 from st_common.engine.region_join import PAIRS, cells_of, join_of, joined
 from st_common.errors import LayerError
-from st_common.home import Home
 from tests.kit.porto import taxis_and_map
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("B2")]

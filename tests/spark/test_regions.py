@@ -8,7 +8,7 @@ import pytest
 from pyarrow.csv import write_csv
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.partition.balance import rows_per_region
 from st_common.partition.regions import Regions
 from st_common.partition.store import current

@@ -8,11 +8,11 @@ from functools import partial
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine import reshard
 from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.engine.topology import topology_of
-from st_common.home import Home
 from st_common.spark.resident import states_on
 from tests.kit.by_hand import end, register
 from tests.kit.log_writer import settings_of, write_log

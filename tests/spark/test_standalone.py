@@ -16,10 +16,11 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops.alerts import read_alerts
 from st_common.ops.launcher import find
@@ -32,7 +33,6 @@ from st_common.query.plan import Box, Plan
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.serving.stream_state import state_of
-from st_common.settings import load_streams
 from tests.kit.cars import QUERIES, drive, told
 from tests.kit.log_writer import bare_log
 from tests.kit.ports import free_port

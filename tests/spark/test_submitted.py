@@ -10,8 +10,8 @@ import pytest
 
 from jobs import load_layer
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from tests.kit.jvm import QUICK_TO_START
 from tests.kit.ports import free_port
 from tests.kit.standalone import cluster_at

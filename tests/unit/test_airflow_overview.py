@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from st_common.airflow.overview import overview
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.alerts import Alert, alerts_file
 from st_common.ops.records import append_record
 from st_common.ops.status import StreamStatus, write_status

@@ -23,7 +23,7 @@ CONTRACTS = {
 PLANTED = {
     "a lower layer knows a higher one": (
         "layers",
-        {"st_common/errors.py": "import st_common.home"},
+        {"st_common/errors.py": "import st_common.config.home"},
     ),
     "operators know an engine": (
         "layers",
@@ -222,7 +222,7 @@ def test_control_rows_are_written_and_read_in_one_folder():
 SAY_GEOGRAPHIC = {
     "st_common/crs.py",
     "st_common/sniffing/words.py",  # words in the heads of columns
-    "st_common/stream_keys.py",
+    "st_common/config/stream_values.py",
 }
 
 

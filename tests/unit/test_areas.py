@@ -9,9 +9,11 @@ import shapely
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.query import commit
 from st_common.query.area_store import FILE, HomeAreas, areas
 from st_common.query.lookup import queries
@@ -19,7 +21,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import carry_out, check
 from st_common.query.text import parse
 from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
-from st_common.settings import Columns, StreamSettings
 
 STREAMS = {
     name: StreamSettings(

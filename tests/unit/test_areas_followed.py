@@ -8,10 +8,12 @@ import pytest
 from st_common.capture.log import Log
 from st_common.checks.verify import verify
 from st_common.checks.why import why
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.query import commit
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.fence import Debounce, Fence
@@ -23,7 +25,6 @@ from st_common.query.text import parse
 from st_common.regions.registry import Area, Box, MovingCircle
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import fix, log, register
 from tests.kit.log_writer import bare_log
 from tests.kit.telling import by_both

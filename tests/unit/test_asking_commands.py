@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.client import Client
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.errors import QueryError
-from st_common.settings import load_streams
 from tests.kit.ran_home import ran_home
 
 pytestmark = pytest.mark.spec("X10", "P2")

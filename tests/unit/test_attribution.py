@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.layers.attribution import OPENSTREETMAP, attribution_of, is_openstreetmap
 from st_common.layers.load import load

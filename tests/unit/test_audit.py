@@ -12,14 +12,15 @@ from st_common import tables
 from st_common.checks import audit as auditing
 from st_common.checks.audit import audit
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.run import run
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2")

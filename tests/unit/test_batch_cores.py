@@ -10,15 +10,16 @@ from pathlib import Path
 import psutil
 import pytest
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.batch.backtest import backtest
 from st_common.engine.batch.cores import ahead, fold_on
 from st_common.engine.batch.folding import fold_here
 from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
 from st_common.errors import TransientError
-from st_common.home import Home
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 DAY_S, FIRST_S = 86_400, 1_714_521_600  # 1 May 2024

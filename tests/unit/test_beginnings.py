@@ -61,10 +61,10 @@ def test_windows_are_told_what_they_do_not_see_and_others_what_they_start_from(
 def test_an_engine_that_is_past_the_registration_already_takes_nothing_from_the_count(
     fairway, monkeypatch
 ):
-    from st_common.home import Home
+    from st_common.config.home import Home
+    from st_common.config.streams import load_streams
     from st_common.query.lookup import queries
     from st_common.serving.beginnings import beginnings
-    from st_common.settings import load_streams
 
     replay(fairway, 0, 10)
     fairway("query", "register", "--text", BOX)

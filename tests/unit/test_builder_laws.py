@@ -13,6 +13,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.query.builder import QueryBuilder, query
 from st_common.query.builder.replay import rebuilt
@@ -28,7 +30,6 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.schema import plan_schema
 from st_common.query.text import parse, to_text
 from st_common.regions.registry import Area, Box, Circle, MovingBox, MovingCircle
-from st_common.settings import Columns, StreamSettings
 from tests.kit.random_plans import plan_of
 
 GOLDEN = {

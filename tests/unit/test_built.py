@@ -12,8 +12,10 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.client import Client
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.builder import circle, query
 from st_common.query.builder.replay import rebuilt
 from st_common.query.built import statement_of
@@ -28,7 +30,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import check
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from tests.kit.oracle_expressions import ATTRIBUTES
 from tests.kit.random_grid import LAYER, STREAM
 from tests.kit.random_plans import plan_of

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from st_common.capture.log import Log
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 
 CONF = """
 [streams.cars]

@@ -5,11 +5,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from st_common.home import Home
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.operators.expressions.evaluation import evaluated
 from st_common.query.registry import carry_out
 from st_common.query.text import TextError, parse, to_text
-from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import clock, end, fix, gone, log, register
 from tests.kit.laws import run_steps
 from tests.kit.oracle_rows import Rules

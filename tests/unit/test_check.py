@@ -17,8 +17,8 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.streams import load_streams
 from st_common.errors import ConfigError, FairwayError
-from st_common.settings import load_streams
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.form import form_of
 from st_common.sniffing.report import sniff, source_to_toml

@@ -16,7 +16,7 @@ from st_common.capture.readable import refuse_unreadable
 from st_common.capture.sample import sample_of
 from st_common.capture.tally import Tally
 from st_common.cli import app
-from st_common.settings import load_streams
+from st_common.config.streams import load_streams
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B6", "B7")

@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.layers.rows import layer_rows
 from st_common.partition.regions import Regions
 from st_common.partition.store import store

@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.builder import query
 from st_common.query.lookup import find, queries
 

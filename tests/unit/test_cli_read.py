@@ -13,11 +13,12 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.cli.output import write_growing
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 
 STREAMS = {
     "taxis": StreamSettings(

@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 
 from st_common.client import Client, Element, Feature, MultiTuple, Registration
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.geometry.space import PLANE
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops.stop import place_marker
 from st_common.query.builder import query
@@ -21,7 +23,6 @@ from st_common.query.builder.answering import StreamKind
 from st_common.query.lookup import find, history, queries
 from st_common.query.text import to_text
 from st_common.serving.changes import stream_changes
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.home import Home
+from st_common.config.streams import stream_of_table
 from st_common.errors import FairwayError
 from st_common.formats.registry import FORMATS, format_of
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import stream_of_table
 from st_common.storage import make_folder
 
 ROOT = Path(__file__).parents[2]

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.launcher import recorded
 from st_common.ops.process import kill_session
 from st_common.ops.status import read_exit, read_status

@@ -18,6 +18,9 @@ from st_common.checks.archived import controls_of
 from st_common.checks.history import registered_by
 from st_common.checks.verify import verify
 from st_common.client.registration import Registration as Following
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen, row_at, rows_of
 from st_common.controls.rectangles import Rectangles
@@ -43,7 +46,6 @@ from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.run import run
 from st_common.engine.timekeeper import Timekeeper
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.layers.announce import announce
 from st_common.levels.latest import Focals
 from st_common.operators.events.packet import Packet, control_packet
@@ -58,7 +60,6 @@ from st_common.query.plan import Plan
 from st_common.query.text import parse
 from st_common.serving.outlets import Outlet
 from st_common.serving.passing_time import SourceTime, time_now
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 PLAN = {"v": 3, "stream": "cars", "inside": {"kind": "circle", "x": 1.0, "y": 2.0}}

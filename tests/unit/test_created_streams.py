@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.control import write_end
+from st_common.config.home import Home
 from st_common.delivery.feeders import feed, feeders_of
 from st_common.delivery.settings import wanted
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.commit import registry_file
 from st_common.query.created_streams import FILE, known_streams

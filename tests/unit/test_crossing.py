@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.builder import box_across, query
 from st_common.query.plan import Plan
 from st_common.query.printed import to_text
@@ -17,7 +19,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import check, register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")

@@ -18,10 +18,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import st_common.formats.csv_records as csv_reader
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode, fixes_schema
 from st_common.formats.records import columns_read
 from st_common.formats.registry import FORMATS
-from st_common.settings import Columns, StreamSettings
 
 NOW = 1_700_000_000_000_000
 COLUMNS = Columns(object="id", event_ts="ts", x="x", y="y")

@@ -9,11 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode.columns import judge_columns
 from st_common.decode.decoded import Decoded
 from st_common.decode.judge import judge, one_arrival
 from st_common.formats.records import Records
-from st_common.settings import Columns, StreamSettings
 
 NOW = 1_700_000_000_000_000
 LONGS = st.integers(-(2**63), 2**63 - 1) | st.integers(-2, 200)

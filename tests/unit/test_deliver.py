@@ -10,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.delivery import deliver as deliver_module
 from st_common.delivery.deliver import deliver
@@ -19,7 +22,6 @@ from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.webhook import WebhookSink
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError, FairwayError, FencedError, TransientError
-from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.alerts import read_alerts
 from st_common.ops.records import read_record
@@ -28,7 +30,6 @@ from st_common.query.passing import passing_name
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower
-from st_common.settings import Columns, StreamSettings
 from tests.kit.http_receiver import Answer, http_receiver
 from tests.kit.log_writer import bare_log
 

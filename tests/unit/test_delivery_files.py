@@ -16,6 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
 from st_common.delivery import files as files_module
 from st_common.delivery.deliver import deliver
@@ -25,10 +27,8 @@ from st_common.delivery.outcome import Failed, Taken
 from st_common.delivery.settings import load_deliveries
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]

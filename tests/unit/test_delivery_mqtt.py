@@ -11,6 +11,9 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.delivery import mqtt
 from st_common.delivery.deliver import deliver
 from st_common.delivery.message import change_ids
@@ -18,10 +21,8 @@ from st_common.delivery.mqtt import MqttSink
 from st_common.delivery.settings import DeliverySettings, load_deliveries
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError, TransientError
-from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 from tests.kit.mqtt_broker import MqttBroker, mqtt_broker
 

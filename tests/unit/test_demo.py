@@ -8,10 +8,10 @@ from types import ModuleType
 import pytest
 from rich.console import Console
 
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.geometry.space import GLOBE
-from st_common.home import Home
 from st_common.query.text import parse
-from st_common.settings import load_streams
 from tests.kit.report import collect
 
 DEMO = Path(__file__).resolve().parents[2] / "demo"

@@ -13,8 +13,8 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.delivery.message import messages
-from st_common.home import Home
 from st_common.serving.changes import stream_changes
 from tests.kit.doc_blocks import Block, blocks
 from tests.kit.docs_home import make_folder

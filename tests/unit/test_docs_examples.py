@@ -14,10 +14,10 @@ import yaml
 
 from st_common.cli import app
 from st_common.config.operations import KeptDays, notifier_of, operations_of
+from st_common.config.streams import stream_of_table
 from st_common.delivery.settings import load_deliveries
 from st_common.formats.elsewhere import GROUP
 from st_common.lineage.settings import lineage_settings
-from st_common.settings import stream_of_table
 from tests.kit.doc_blocks import (
     Block,
     blocks,

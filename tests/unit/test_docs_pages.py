@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.streams import load_streams
 from st_common.contracts import contract_names, load_contract
 from st_common.formats import ais, gtfs_rt, hfp_columns, nmea, sbs1
-from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"

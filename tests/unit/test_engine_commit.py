@@ -16,6 +16,10 @@ from typer.testing import CliRunner
 from st_common import tables
 from st_common.cli import app, frame
 from st_common.client import Client
+from st_common.config.columns import Columns
+from st_common.config.environment import home_dir
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine import states
 from st_common.engine.archive import Archive
 from st_common.engine.journal import pending
@@ -24,11 +28,9 @@ from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.states import States, _spare
 from st_common.errors import ConfigError, ConflictError, FencedError
-from st_common.home import Home
 from st_common.ops.alerts import Alert, append_alert, read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings, home_dir
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S2", "X6")

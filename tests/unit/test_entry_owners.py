@@ -14,14 +14,15 @@ from st_common.capture.files import replay
 from st_common.capture.reading import log_for, reading_of, with_reading
 from st_common.capture.sample import sample_of
 from st_common.capture.tally import Tally
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.sources.files import Files
 from st_common.feeds.writer import Writer
-from st_common.home import Home
-from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.report import Sniffed, sniff, to_toml
 
 NOW = 1_900_000_000_000_000

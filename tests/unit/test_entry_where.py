@@ -18,15 +18,16 @@ from hypothesis import strategies as st
 from st_common.capture.files import replay
 from st_common.capture.reading import log_for, reading_of, with_reading
 from st_common.capture.tally import Tally
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.decode.packed import from_bytes, to_bytes
 from st_common.engine.feed import packets_of
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.status import read_status
-from st_common.settings import StreamSettings, stream_of_table
 from tests.kit.effort import tries
 
 NOW = 1_800_000_000_000_000
@@ -242,7 +243,7 @@ def test_a_filter_that_lets_nothing_in_is_told():
 
 def test_a_stream_without_a_filter_imports_neither_parser_nor_database():
     code = (
-        "import sys; from pathlib import Path; from st_common.settings import stream_of_table;"
+        "import sys; from pathlib import Path; from st_common.config.streams import stream_of_table;"
         "from st_common.decode import decode;"
         "s = stream_of_table('s', {'format': 'csv', 'time_unit': 's', 'columns': "
         "{'object': 'id', 'event_ts': 't', 'x': 'x', 'y': 'y'}}, Path('a'));"

@@ -12,9 +12,9 @@ import pytest
 
 import fairway
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.home import Home
-from st_common.settings import load_streams
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = """[streams.taxis]

@@ -13,11 +13,13 @@ from st_common.capture.log import Log
 from st_common.checks.verify import verify
 from st_common.checks.why import why
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, PLANE, Space
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.query import commit
 from st_common.query.area_store import HomeAreas, areas
@@ -31,7 +33,6 @@ from st_common.query.text import parse
 from st_common.regions.registry import Area, region_from_json, region_to_json
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import fix, log, register
 from tests.kit.log_writer import bare_log
 from tests.kit.telling import by_both

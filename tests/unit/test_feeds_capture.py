@@ -19,16 +19,16 @@ from typer.testing import CliRunner
 
 from st_common.capture.reading import log_for, settle
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.config.keys import Place
+from st_common.config.sources import source_settings
+from st_common.config.streams import load_streams
 from st_common.errors import ConfigError
-from st_common.feed_keys import source_settings
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.buffer import Buffer
 from st_common.feeds.note import Notes, read_notes
 from st_common.feeds.places import MovedError, Places
 from st_common.feeds.writer import Writer
-from st_common.home import Home
-from st_common.settings import load_streams
 from st_common.storage import local
 from tests.kit.feeding import (
     capturing,

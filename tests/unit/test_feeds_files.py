@@ -13,9 +13,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
 from st_common.feeds.registry import source_of
 from st_common.feeds.writer import Writer
-from st_common.home import Home
 from tests.kit.feeding import lines_of, stream_with
 
 pytestmark = pytest.mark.spec("B6")

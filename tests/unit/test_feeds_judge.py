@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.feeds.judge import Judge
 from st_common.feeds.note import read_notes
-from st_common.home import Home
 from tests.kit.feeding import (
     capturing,
     stream_with,

@@ -13,9 +13,9 @@ import zlib
 import pytest
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.decode import decode
 from st_common.errors import ConfigError
-from st_common.home import Home
 from tests.kit.feeding import (
     capturing,
     killed,

@@ -8,6 +8,8 @@ import pytest
 
 from st_common.checks.evidence import Fix
 from st_common.checks.sentences import Others, sentence
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.operators.expressions.fields import shown_columns
 from st_common.query.builder import around, circle, query
@@ -22,7 +24,6 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.problem import TextError
 from st_common.query.text import parse, to_text
 from st_common.regions.registry import Box
-from st_common.settings import Columns, StreamSettings
 
 BOX = Box.of_corners(0, 0, 1, 1)
 ENTER_EXIT = Fence(events=("enter", "exit"))

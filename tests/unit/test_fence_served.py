@@ -13,14 +13,14 @@ from st_common.checks.audit import audit
 from st_common.checks.verify import verify
 from st_common.checks.why import why
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "data_contracts"

@@ -9,15 +9,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.journal import Journal, JournalTail
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import stream_changes
 from st_common.serving.follow import Follower, follow
 from st_common.serving.last_changes import last_changes
-from st_common.settings import Columns, StreamSettings
 from st_common.tables.tail import Tail
 from tests.kit.log_writer import bare_log
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
-from st_common.home import Home
-from st_common.settings import load_streams
 
 pytestmark = pytest.mark.spec("B7")
 
@@ -175,7 +175,7 @@ def test_nobody_looks_for_packages_before_a_stream_names_their_format(packages, 
     (conf / "streams.toml").write_text(ours, encoding="utf-8")
     program = (
         "import sys; from pathlib import Path\n"
-        "from st_common.settings import load_streams\n"
+        "from st_common.config.streams import load_streams\n"
         "load_streams(Path(sys.argv[1]))['buses']\n"
         "assert 'importlib.metadata' not in sys.modules"
     )

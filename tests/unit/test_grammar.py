@@ -17,6 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sqlglot import exp
 
+from st_common.config.units import METRES, SECONDS, SPEEDS, TUPLES
 from st_common.query.grammar.automaton import STARTS
 from st_common.query.grammar.building_expressions import TYPES
 from st_common.query.grammar.expecting import expected_after, is_sentence
@@ -29,7 +30,6 @@ from st_common.query.lowering.comparing import STEPS
 from st_common.query.lowering.options import FIXES, OPTIONS
 from st_common.query.problem import TextError
 from st_common.query.text import parse
-from st_common.units import METRES, SECONDS, SPEEDS, TUPLES
 from tests.kit.effort import tries
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,8 +15,8 @@ from typer.testing import CliRunner
 from jobs import partition
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.partition.kdtree import median_split
 from st_common.partition.regions import Regions
 from st_common.partition.store import current, store

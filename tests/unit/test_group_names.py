@@ -8,9 +8,10 @@ import pytest
 import shapely
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.layers.rows import layer_rows
 from st_common.partition.regions import whole
 from st_common.query.area_store import HomeAreas
@@ -22,7 +23,6 @@ from st_common.query.text import parse
 from st_common.serving.completion import completions
 from st_common.serving.names_known import Known
 from st_common.serving.sql import sql
-from st_common.settings import load_streams
 from tests.kit.layer_tables import features_of
 from tests.kit.oracle import Feature
 

@@ -4,8 +4,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from st_common.config.streams import stream_of_table
 from st_common.errors import ConfigError
-from st_common.settings import stream_of_table
 from st_common.sniffing.columns import guessed
 from st_common.sniffing.report import sniff
 

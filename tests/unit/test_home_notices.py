@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from st_common.capture.reading import log_for
 from st_common.cli import app
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.server.place import Place
-from st_common.settings import load_streams
 from tests.kit.ran_home import ran_home
 from tests.kit.serving_http import served
 

@@ -9,18 +9,18 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import PUBLIC_ID_KEY
 from st_common.engine.local import LocalEngine
 from st_common.engine.reshard import of_local, reshard
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, home_key
 from st_common.errors import StateError
-from st_common.home import Home
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state import intern
 from st_common.operators.state.intern import Interner, Sought, hashes_of
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-from st_common.settings import PUBLIC_ID_KEY
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.oracle import Control, Fix, Rules
 

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.errors import FairwayError, StorageError, TransientError
-from st_common.home import Home
 from st_common.ops.records import read_record, write_record
 from st_common.position import row_of, segment_of
 from st_common.server import intake as server_intake

@@ -9,10 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.chunks import chunks
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.decode import Decoded, decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.feeds.framing import of_document, of_message
-from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.report import sniff
 from tests.kit.effort import tries
 

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
+from st_common.config.home import Home
 from st_common.errors import TransientError
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.capture import Capture
 from st_common.feeds.registry import source_of
 from st_common.feeds.source import Source
 from st_common.feeds.writer import Writer
-from st_common.home import Home
 from tests.kit.feeding import lines_of, stream_with, until
 from tests.kit.kafka_kills import lived
 

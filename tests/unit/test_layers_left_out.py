@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from jobs import load_layer
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.errors import LayerError
-from st_common.home import Home
 from st_common.layers.faults import WORDS
 from st_common.layers.kinds import Kinds
 from st_common.layers.load import load

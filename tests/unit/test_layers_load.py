@@ -11,9 +11,9 @@ import shapely
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.contracts import load_contract, require_match
 from st_common.errors import ConfigError, LayerError
-from st_common.home import Home
 from st_common.layers import load as loading
 from st_common.layers.announce import announce, newest_version
 from st_common.layers.load import load, local

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from jobs import load_layer, partition
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract, require_match
-from st_common.home import Home
 from st_common.layers.announce import newest_version
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows

@@ -18,8 +18,8 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.errors import ConfigError, LayerError
-from st_common.home import Home
 from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.options import FileOptions
 from st_common.layers.reading import Wanted, read_features

@@ -12,6 +12,7 @@ import pytest
 from st_common import tables
 from st_common.capture.log_purging import purge_records
 from st_common.capture.seeds import keep_seed, seeds_folder, seeds_in
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.rows import Register
 from st_common.controls.writing import payload_of
@@ -19,7 +20,6 @@ from st_common.engine.batch.borders import Border, Borders
 from st_common.engine.batch.statements import Reached
 from st_common.engine.batch.trial import Trial, trial_table
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.levels.visits import MEMBERS
 from st_common.lifecycle.leftovers import Cleared, clear_leftovers
 from st_common.lifecycle.maintain import maintain

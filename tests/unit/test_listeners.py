@@ -15,8 +15,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from st_common.config.home import Home
 from st_common.errors import StorageError
-from st_common.home import Home
 from st_common.server import changes as server_changes
 from st_common.server.changes import Hub, Listener, Told
 from st_common.server.place import Place

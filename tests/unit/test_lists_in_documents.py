@@ -10,11 +10,12 @@ from typer.testing import CliRunner
 
 from st_common.capture.chunks import chunks
 from st_common.cli import app
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams
+from st_common.config.streams import stream_of as known_stream
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.feeds.framing import of_document, of_message
-from st_common.settings import StreamSettings, load_streams
-from st_common.settings import stream_of as known_stream
 from st_common.sniffing.report import sniff
 
 pytestmark = pytest.mark.spec("B6", "B7")

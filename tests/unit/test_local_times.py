@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 import fairway
 from st_common.checks.expressions import values_of
+from st_common.config.home import Home
 from st_common.errors import FairwayError
 from st_common.geometry.space import PLANE
-from st_common.home import Home
 from st_common.operators.expressions.evaluation import evaluated
 from st_common.query import zone_rules
 from st_common.query.builder import query

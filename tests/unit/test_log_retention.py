@@ -15,16 +15,16 @@ from st_common.capture.log_purging import purge_records, to_cut
 from st_common.capture.pieces import pieces
 from st_common.checks.audit import audit
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.lifecycle.held import held
 from st_common.lifecycle.log_retention import LogRetained, retain_logs
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.feeding import feed_folder
-from st_common.settings import load_streams
 from st_common.storage import LocalStorage
 from tests.kit.log_writer import bare_log
 

@@ -20,8 +20,8 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.lifecycle.maintain import Maintained, maintain
 from st_common.ops.beats import record_beats
 from st_common.ops.history import days_of
@@ -49,7 +49,7 @@ MAINTAINER = """
 import sys
 from datetime import date
 from pathlib import Path
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.lifecycle.maintain import maintain
 print("ready", flush=True)
 while True:

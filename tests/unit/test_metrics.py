@@ -15,11 +15,12 @@ from typer.testing import CliRunner
 
 from st_common.capture.log import Log
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.delivery.settings import wanted
 from st_common.errors import StorageError
-from st_common.home import Home
 from st_common.ops.alerts import tell
 from st_common.processes.supervise import main as supervise
 from st_common.query.plan import Box, Plan
@@ -27,7 +28,6 @@ from st_common.serving import metrics as metrics_module
 from st_common.serving.latency import latency_s
 from st_common.serving.metrics import Metrics, registry_of
 from st_common.serving.tallies import Tallies
-from st_common.settings import load_streams
 from st_common.tables.purging import purge
 
 pytestmark = pytest.mark.spec("S10")

@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 
 from st_common.client import Client
-from st_common.home import Home
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.grammar.expecting import expected_after
 from st_common.query.lookup import queries
 from st_common.query.problem import TextError
 from st_common.query.registry import Outcome, carry_out
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 
 STREAMS = {
     name: StreamSettings(

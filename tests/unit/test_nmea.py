@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 
 from st_common.capture.chunks import chunks
 from st_common.capture.memory import Memory
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
 from st_common.formats.registry import format_of
-from st_common.settings import Columns, StreamSettings
 from st_common.sniffing.report import sniff
 from tests.kit.effort import tries
 

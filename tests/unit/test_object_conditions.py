@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import fairway
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.server.place import Place
 from tests.kit.serving_http import Engine, served
 

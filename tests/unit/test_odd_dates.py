@@ -7,9 +7,9 @@ from typer.testing import CliRunner
 
 from st_common.capture.log import Log
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import stream_of_table
 from st_common.feeds.judge import Judge
-from st_common.home import Home
-from st_common.settings import stream_of_table
 
 pytestmark = pytest.mark.spec("B6")
 

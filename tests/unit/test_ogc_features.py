@@ -16,8 +16,8 @@ from openapi_schema_validator import OAS30Validator, validate
 from owslib.ogcapi.features import Features
 from pyproj import Transformer
 
+from st_common.config.home import Home
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.server.place import Place
 from tests.kit.serving_http import served

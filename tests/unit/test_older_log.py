@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine import run as local_run
 from st_common.errors import StateError
-from st_common.home import Home
-from st_common.settings import load_streams
 from st_common.spark import resident as tasks_that_stay
 from tests.kit.log_writer import bare_log
 

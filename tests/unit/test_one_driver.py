@@ -16,9 +16,9 @@ import pytest
 
 from st_common.checks import answers, history, visits, windows
 from st_common.checks.verify import verify
+from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.reference import (

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.processes.supervise import main as supervise
 from st_common.serving.answers import answer

@@ -6,8 +6,8 @@ from collections import defaultdict
 import jsonschema
 import pytest
 
+from st_common.config.home import Home
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.server.endpoints import ENDPOINTS, PUBLIC
 from st_common.server.ogc import OPENAPI

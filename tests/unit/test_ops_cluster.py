@@ -15,8 +15,10 @@ from typer.testing import CliRunner
 
 from jobs.run_stream import main as run_stream
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.spark import SparkSettings
+from st_common.config.streams import Streams, load_streams
 from st_common.errors import TransientError
-from st_common.home import Home
 from st_common.ops import standalone
 from st_common.ops.alerts import read_alerts
 from st_common.ops.judged import healths
@@ -26,8 +28,6 @@ from st_common.ops.records import read_record, write_record
 from st_common.ops.status import read_exit
 from st_common.ops.supervisor import job_supervisor, tick
 from st_common.serving.stream_state import state_of
-from st_common.settings import Streams, load_streams
-from st_common.spark_keys import SparkSettings
 from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
 
 pytestmark = pytest.mark.spec("C4")

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.home import TOPOLOGY_FILE
 from st_common.config.operations import Limits
 from st_common.controls.rows import Clock, Register
 from st_common.controls.writing import to_bytes
-from st_common.home import TOPOLOGY_FILE
 from st_common.ops.decide import ActionKind, Decision, Memory, decide
 from st_common.ops.health import Health, Observation, observe
 from st_common.ops.launcher import Running

@@ -10,14 +10,14 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.launcher import find, recorded
 from st_common.ops.process import kill_session
 from st_common.processes.supervise import main
 from st_common.query.plan import Box, Plan
-from st_common.settings import load_streams
 from tests.kit.http_receiver import HttpReceiver, http_receiver
 from tests.kit.log_writer import bare_log
 

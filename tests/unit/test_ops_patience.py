@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.home import Home
 from st_common.config.operations import Limits
+from st_common.config.streams import load_streams
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
 from st_common.ops.health import observe, phase_of
@@ -22,7 +23,6 @@ from st_common.ops.status import Phase, read_status
 from st_common.ops.supervisor import job_supervisor, tick
 from st_common.position import segment_of
 from st_common.query.plan import PairJoin, Plan
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("C4"), pytest.mark.slow]

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.home import Home
 from st_common.config.keys import keys_of
 from st_common.config.operations import Limits, limits_of, notifier_of
 from st_common.delivery import alerting
 from st_common.delivery.alerting import alert_settings, begin_alerting, notify
 from st_common.delivery.webhook import WebhookSink
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.alerts import (
     Alert,
     alerts_file,

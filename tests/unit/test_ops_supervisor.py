@@ -14,9 +14,11 @@ from pathlib import Path
 import psutil
 import pytest
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
 from st_common.config.operations import Limits
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, FencedError
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.decide import Action
 from st_common.ops.forgiving import retry
@@ -26,7 +28,6 @@ from st_common.ops.process import kill_session, lives, this_process
 from st_common.ops.status import read_exit, read_status
 from st_common.ops.supervisor import Engines, Supervisor, tick
 from st_common.processes.supervise import main
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("C4"), pytest.mark.slow]
@@ -73,10 +74,11 @@ write_exit(folder, code=0, message="")
 TICK = """
 import sys, time
 from pathlib import Path
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.config.operations import Limits
 from st_common.ops.supervisor import Engines, Supervisor, tick
-from st_common.settings import Columns, StreamSettings
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 taxis = StreamSettings(name="taxis", format="csv", columns=Columns(object="id", x="x", y="y"), running=True)
 engines = Engines(command=lambda _stream: sys.argv[2:])
 supervisor = Supervisor(home=Home(Path(sys.argv[1])), engines=engines, limits=Limits(back_off_s=0, breaker_starts=99))

@@ -22,9 +22,10 @@ from hypothesis import strategies as st
 from st_common.capture import ordered
 from st_common.capture.files import replay
 from st_common.capture.log import Log
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.formats.said_before import said_before
-from st_common.settings import Columns, StreamSettings
 from tests.kit.effort import tries
 
 NOW = 1_780_000_000_000_000

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.plan import Plan
 from st_common.regions.registry import Box
-from st_common.settings import load_streams
 from tests.kit.by_hand import fix, log, register
 from tests.kit.effort import tries
 from tests.kit.laws import run_steps, told, told_by_oracle

@@ -8,12 +8,12 @@ import pytest
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.delivery.deliver import deliver
 from st_common.delivery.outcome import Taken
 from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.sink import Sink
-from st_common.home import Home
 from st_common.query.plan import Box, Plan
 from st_common.serving.changes import passed_changes, stream_changes
 from st_common.serving.follow import follow

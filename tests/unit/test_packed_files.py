@@ -13,12 +13,12 @@ from st_common.capture.log import Log
 from st_common.capture.readable import refuse_unreadable
 from st_common.capture.sample import sample_of
 from st_common.capture.source import files_of, files_to_read, opened
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.errors import ConfigError, LayerError
 from st_common.layers.geojson import read_geojson
 from st_common.layers.kinds import load_kinds
 from st_common.layers.unpacked import unpacked
-from st_common.settings import stream_of_table
 from st_common.sniffing.report import sniff
 from st_common.sniffing.several import sniff_any
 

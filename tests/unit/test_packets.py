@@ -18,14 +18,15 @@ from st_common.capture.reading import begin_anew
 from st_common.capture.retention import remove_raw
 from st_common.capture.segment import HEADER_BYTES, SEGMENT_LIMIT
 from st_common.checks.audit import audit
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.decode import joined
 from st_common.decode.packed import Encoder, from_bytes
 from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
-from st_common.settings import Columns, StreamSettings
 from st_common.spark import log_source
 from tests.kit.log_writer import bare_log
 

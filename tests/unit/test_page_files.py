@@ -2,7 +2,7 @@
 
 import pytest
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.page import files
 from st_common.server.place import Place

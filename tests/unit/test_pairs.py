@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.query.builder import query
 from st_common.query.built import statement_of
@@ -19,7 +21,6 @@ from st_common.query.plan_json import plan_from_json
 from st_common.query.sides import Sides, sides_of
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse, to_text
-from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
 from tests.kit.laws import run_steps
 from tests.kit.oracle import Rules

@@ -13,15 +13,16 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.client import Client
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.lookup import queries
 from st_common.query.parameter_table import read_table, table_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
 from st_common.serving.changes import stream_changes
-from st_common.settings import Columns, StreamSettings
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 

@@ -19,9 +19,10 @@ from st_common.capture.chunks import chunks
 from st_common.capture.files import replay
 from st_common.capture.log import Log
 from st_common.capture.readable import refuse_unreadable
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.errors import ConfigError
-from st_common.settings import StreamSettings, stream_of_table
 from st_common.sniffing.report import sniff
 from tests.kit.effort import tries
 

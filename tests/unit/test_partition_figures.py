@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.partition.sample import PointSource
 from st_common.spark.prepartition import Partitioned, prepartition
 

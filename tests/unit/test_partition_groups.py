@@ -7,11 +7,12 @@ import pytest
 
 from jobs import load_layer, partition
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, LayerError
-from st_common.home import Home
 from st_common.partition.sample import PointSource
 from st_common.partition.store import current
-from st_common.settings import Columns, StreamSettings
 from st_common.spark.prepartition import prepartition, source_of, sources_of
 from tests.kit.log_writer import bare_log
 

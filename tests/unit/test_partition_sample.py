@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.layers.points import file_points
 from st_common.partition.kdtree import median_split, refined
 from st_common.partition.regions import Regions, whole
@@ -16,7 +18,6 @@ from st_common.partition.sample import PointSource, after, first, sampled, short
 from st_common.partition.sources import csv_points, log_points
 from st_common.partition.store import current, store
 from st_common.partition.tree import split_of
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 

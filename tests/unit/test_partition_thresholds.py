@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from jobs import partition
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.layers.spreading import spread_layers
 from st_common.partition.kdtree import Split, median_split

@@ -15,11 +15,12 @@ from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.client.changes import change_of
 from st_common.client.http_events import row_of
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.contracts import load_contract, matches
 from st_common.delivery.message import messages
 from st_common.engine.journal import Journal
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.operators.outer.lingering import Lingering
 from st_common.operators.outer.settling import Waiting
 from st_common.operators.runtime.seeds import MEMBERS, Seed
@@ -33,7 +34,6 @@ from st_common.serving.follow import follow
 from st_common.serving.last_changes import last_changes
 from st_common.serving.places import with_group_places
 from st_common.serving.sql import sql
-from st_common.settings import load_streams
 from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
 from tests.kit.log_writer import bare_log
 from tests.kit.oracle import Rules

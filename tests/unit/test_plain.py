@@ -8,8 +8,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
 from st_common.controls.rectangles import rectangles_of
-from st_common.home import Home
 from st_common.levels.latest import Focals
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded

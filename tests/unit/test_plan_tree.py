@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.query import explain_nodes
 from st_common.query.comparing import Transform
@@ -25,7 +27,6 @@ from st_common.query.tree.relational import Group, Select, Source, Told
 from st_common.query.tree.spatial import Inside, Near, WithLayer
 from st_common.query.tree.windows import Recent
 from st_common.regions.registry import Box, MovingCircle
-from st_common.settings import Columns, StreamSettings
 from tests.kit.random_plans import plan_of as random_plan
 
 CARS = StreamSettings(

@@ -15,14 +15,17 @@ from st_common.checks.audit import audit
 from st_common.checks.verify import verify
 from st_common.checks.why import why
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.position_filter import PositionFilter
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams, stream_of
 from st_common.engine.archive import Archive
 from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError, QueryError
-from st_common.home import Home
 from st_common.ops.status import read_status
-from st_common.position_filter import PositionFilter
 from st_common.quality.tally import tally
 from st_common.query.registry import register
 from st_common.query.text import parse
@@ -30,12 +33,6 @@ from st_common.serving.answers import answer
 from st_common.serving.changes import stream_changes
 from st_common.serving.history import objects_at
 from st_common.serving.places_sample import places_sample
-from st_common.settings import (
-    Columns,
-    StreamSettings,
-    load_streams,
-    stream_of,
-)
 
 pytestmark = pytest.mark.spec("X11")
 

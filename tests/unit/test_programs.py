@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.parameters import Parameter, Program
 from st_common.config.values import TIME_PATTERN, day, instant, matching, number, one_of
 from st_common.errors import ConfigError
-from st_common.parameters import Parameter, Program
 from st_common.processes.entry import job_parser
 from st_common.programs import JOBS, LOAD_LAYER, MAINTAIN, PARTITION, REPROCESS
 

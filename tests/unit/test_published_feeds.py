@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.chunks import chunks
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams
 from st_common.decode import decode
-from st_common.settings import StreamSettings, load_streams
 from st_common.sniffing.report import sniff
 
 pytestmark = pytest.mark.spec("X15")

@@ -18,9 +18,11 @@ from hypothesis import strategies as st
 
 from jobs.report_quality import main
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.days import is_closed, open_since
 from st_common.ops.status import StreamStatus, write_status
 from st_common.quality.check import StreamDay, check_day
@@ -31,7 +33,6 @@ from st_common.quality.home_check import check_now
 from st_common.quality.report import Rejected, render, section_of
 from st_common.quality.tally import Tally, _late_and_double, tally
 from st_common.quality.trends import Trend
-from st_common.settings import Columns, StreamSettings
 
 pytestmark = [
     pytest.mark.spec("C8"),

@@ -16,10 +16,11 @@ from jobs.report_quality import main
 from st_common import tables
 from st_common.capture.reading import log_for
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.contracts import read_stream_contract
 from st_common.engine.archive import Archive
 from st_common.errors import ContractError
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.ops.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data
@@ -29,7 +30,6 @@ from st_common.quality.record import record
 from st_common.quality.shape import day_start_us
 from st_common.quality.tally import tally
 from st_common.quality.usual import days_to_compare
-from st_common.settings import load_streams
 
 pytestmark = [
     pytest.mark.spec("C8"),

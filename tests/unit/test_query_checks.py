@@ -2,12 +2,13 @@
 
 import pytest
 
-from st_common.home import Home
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.query.lookup import queries
 from st_common.query.problem import TextError
 from st_common.query.registry import carry_out, check
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 
 STREAMS = {
     "cars": StreamSettings(

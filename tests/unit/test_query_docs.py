@@ -9,8 +9,10 @@ import pytest
 import shapely
 
 from st_common import tables
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
-from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.fence import Debounce, Fence
 from st_common.query.frame import Extent, Frame, Sliding
@@ -21,7 +23,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import Outcome, carry_out, check
 from st_common.query.text import parse
 from st_common.regions.registry import MovingCircle
-from st_common.settings import Columns, StreamSettings
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "query-language.md").read_text(
     encoding="utf-8"

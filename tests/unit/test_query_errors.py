@@ -5,14 +5,15 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from st_common.home import Home
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.query.cells import add_cells
 from st_common.query.grammar.words import is_plain
 from st_common.query.lowering.functions import FUNCTIONS
 from st_common.query.problem import TextError
 from st_common.query.registry import check
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 
 FROM = "REGISTER QUERY q AS SELECT * FROM s "
 JOIN = FROM + "JOIN l ON ST_Intersects(s, l) "

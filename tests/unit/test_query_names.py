@@ -2,12 +2,13 @@
 
 import pytest
 
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.query.meant import found
 from st_common.query.names import resolved
 from st_common.query.plan import Aggregate, PairJoin
 from st_common.query.problem import TextError
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 
 ATTRIBUTES = {"Type": "string", "speed": "double", "order": "long", "free": "bool"}
 STREAMS = {

@@ -11,7 +11,9 @@ import shapely
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from st_common.home import Home
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.query.binding import bound, columns_of
 from st_common.query.comparing import Compare, Transform
 from st_common.query.frame import Extent, Frame, Sliding
@@ -30,7 +32,6 @@ from st_common.regions.registry import (
     MovingCircle,
     Region,
 )
-from st_common.settings import Columns, StreamSettings
 
 names = st.one_of(
     st.from_regex(r"[a-z][a-z0-9_-]{0,20}", fullmatch=True),

@@ -8,14 +8,15 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
 from st_common.serving.sql import rewritten, sql
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y", gone="gone")

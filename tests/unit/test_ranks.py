@@ -8,8 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyproj import Geod
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.builder import query
 from st_common.query.built import statement_of
 from st_common.query.lengths import in_coordinates
@@ -17,7 +19,6 @@ from st_common.query.plan_json import built_from_json, plan_from_json
 from st_common.query.registry import check
 from st_common.query.text import TextError, parse, to_text
 from st_common.regions.registry import Box
-from st_common.settings import Columns, StreamSettings
 from tests.kit.by_hand import clock, end, fix, gone, layer, log, register
 from tests.kit.effort import tries
 from tests.kit.laws import holds, run_steps

@@ -20,18 +20,19 @@ from st_common.capture.reading import (
     settle,
 )
 from st_common.checks.audit import audit
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.engine.topology import begin
 from st_common.errors import LogError, StateError
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.partition.sources import log_points
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

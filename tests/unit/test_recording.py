@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.processes.report_streams import main as report_streams
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.server.recording import MOMENTS, moments_of, path_of, tiles_of
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 
 SINCE = datetime(2026, 6, 20, tzinfo=UTC)

@@ -11,11 +11,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from st_common import redaction, tables
+from st_common import tables
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config import redaction
+from st_common.config.home import Home
+from st_common.config.redaction import keep_secret, keep_url, redacted
 from st_common.ops.alerts import Alert, alerts_file, append_alert
-from st_common.redaction import keep_secret, keep_url, redacted
 from tests.kit.http_receiver import Answer, http_receiver
 from tests.kit.log_writer import bare_log
 

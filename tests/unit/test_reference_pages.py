@@ -12,8 +12,8 @@ from types import ModuleType
 import jsonschema
 import pytest
 
+from st_common.config.streams import stream_of_table
 from st_common.errors import ConfigError
-from st_common.settings import stream_of_table
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -99,7 +99,9 @@ def test_a_schema_refuses_what_reading_refuses(
 
 
 def test_every_variable_of_the_environment_is_told():
-    code = (ROOT / "st_common" / "settings.py").read_text(encoding="utf-8")
+    code = (ROOT / "st_common" / "config" / "environment.py").read_text(
+        encoding="utf-8"
+    )
     variables = set(re.findall(r'environ\.get\("(FAIRWAY_[A-Z]+)"\)', code))
     page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert len(variables) >= 4

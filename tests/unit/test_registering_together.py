@@ -4,16 +4,17 @@ import threading
 
 import pytest
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine import backfill, carrying_out
 from st_common.engine.run import run
 from st_common.errors import QueryError, TransientError
-from st_common.home import Home
 from st_common.query import registry
 from st_common.query.area_store import areas
 from st_common.query.lookup import find, queries
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S8")

@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract, require_match
 from st_common.errors import LogError, QueryError
-from st_common.home import Home
 from st_common.layers.announce import announce
 from st_common.position import row_of, segment_of
 from st_common.query import commit, row_writing
@@ -24,7 +26,6 @@ from st_common.query.lookup import find, history, queries
 from st_common.query.problem import TextError
 from st_common.query.registry import check, drop, register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 INSIDE = "INSIDE (0, 0, 1, 1)"

@@ -20,15 +20,16 @@ from st_common.capture.control import control_rows, write_end
 from st_common.capture.log import Log
 from st_common.capture.reading import settle
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.controls.rows import End
 from st_common.engine.archive import Archive
 from st_common.errors import LogError
 from st_common.formats.arrow_rows import packed
 from st_common.formats.said_before import SaidBefore, put_in_front
-from st_common.home import Home
 from st_common.quality.report import rejected_on
 from st_common.rejects.replay import Replayed, replay_rejects
-from st_common.settings import Columns, StreamSettings
 from st_common.storage import LocalStorage
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log

@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.engine.reset import reset
-from st_common.home import Home
 from st_common.ops.alerts import read_alerts
 from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
@@ -30,7 +30,7 @@ HOLDER = """
 import sys
 from pathlib import Path
 from st_common.engine.owner import owned
-from st_common.home import Home
+from st_common.config.home import Home
 with owned(Home(Path(sys.argv[1])), "s", engine="local"):
     print("it runs", flush=True)
     sys.stdin.readline()

@@ -12,13 +12,16 @@ from st_common import tables
 from st_common.checks.audit import audit
 from st_common.checks.verify import verify
 from st_common.cli import app
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import load_streams, stream_of
 from st_common.delivery.progress import PROGRESS_FILE, Progress, write_progress
 from st_common.engine.archive import Archive
 from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.local import LocalEngine
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError, FairwayError
-from st_common.home import Home
 from st_common.levels.latest import flush_latest
 from st_common.levels.snapshots import snapshots
 from st_common.levels.taking import take_due
@@ -38,7 +41,6 @@ from st_common.serving.follow import Follower
 from st_common.serving.history import objects_at
 from st_common.serving.sql import sql
 from st_common.serving.tallies import Tallies
-from st_common.settings import Columns, StreamSettings, load_streams, stream_of
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan

@@ -12,15 +12,16 @@ from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
 from st_common.capture.reading import log_for
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.engine.archive import Archive
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import of_message
 from st_common.feeds.places import MovedError
 from st_common.feeds.writer import Writer
-from st_common.home import Home
 from st_common.rejects.replay import replay_rejects
-from st_common.settings import StreamSettings, stream_of_table
 from tests.kit.feeding import capturing, killed, until_records
 from tests.kit.ports import free_port
 

@@ -11,7 +11,8 @@ from typer.testing import CliRunner
 from st_common.capture.sample import PART_BYTES, sample_of, sample_of_bytes
 from st_common.capture.tally import Tally
 from st_common.cli import app
-from st_common.settings import Columns, StreamSettings
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 
 pytestmark = pytest.mark.spec("B6", "B7", "X15")
 

@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from st_common.capture.chunks import chunks
 from st_common.capture.readable import refuse_unreadable
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
-from st_common.settings import Columns, StreamSettings
 
 PLANES = StreamSettings(
     name="planes",

@@ -14,9 +14,10 @@ import pyogrio
 import pytest
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.ops import lease
 from st_common.server.app import application
@@ -25,7 +26,6 @@ from st_common.server.engines import Engines
 from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.serve import require_token
-from st_common.settings import load_streams
 from tests.kit.feeding import lines_of, payloads_of
 from tests.kit.serving_http import Engine, events, served
 

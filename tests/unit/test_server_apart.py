@@ -10,7 +10,7 @@ import httpx
 import psutil
 import pytest
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.server.place import Place
 from tests.kit.serving_http import served
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from st_common.config.home import Home
 from st_common.config.operations import ServerSettings
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.server.asked import Asked
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.place import Place

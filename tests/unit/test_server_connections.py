@@ -6,7 +6,7 @@ import socket
 import httpx
 import pytest
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.server.connections import Bounds
 from st_common.server.guard import Guesses
 from st_common.server.place import Place

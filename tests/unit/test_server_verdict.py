@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 import fairway
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.server.place import Place
 from tests.kit.feeding import payloads_of
 from tests.kit.serving_http import Engine, served

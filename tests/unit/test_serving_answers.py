@@ -12,15 +12,16 @@ from deltalake import CommitProperties, Transaction, write_deltalake
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.journal import Journal
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer, fold
 from st_common.serving.changes import passed_changes, stream_changes
-from st_common.settings import Columns, StreamSettings
 
 SCHEMA = load_contract("changes").arrow_schema()
 T0 = datetime(2024, 5, 1, 12, tzinfo=UTC)

@@ -10,14 +10,15 @@ import pyarrow as pa
 import pytest
 from deltalake import DeltaTable, write_deltalake
 
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.journal import Journal
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
-from st_common.settings import Columns, StreamSettings
 
 TS = datetime(2024, 5, 1, 23, 30, tzinfo=UTC)
 STREAMS = {

@@ -9,23 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.columns import Columns
+from st_common.config.environment import conf_dir, contracts_dir, home_dir
+from st_common.config.home import Home
+from st_common.config.spark import SparkSettings
+from st_common.config.stream import CLEANING, StreamSettings
+from st_common.config.streams import load_streams, stream_of
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.home import Home
-from st_common.settings import (
-    Columns,
-    StreamSettings,
-    conf_dir,
-    contracts_dir,
-    home_dir,
-    load_streams,
-    stream_of,
-)
-from st_common.spark_keys import SparkSettings
-from st_common.stream_settings import CLEANING
 
 COLUMNS = 'columns = { object = "id", event_ts = "t", x = "lon", y = "lat" }'
 SMALLEST = f'[streams.buses]\nformat = "csv"\n{COLUMNS}\n'

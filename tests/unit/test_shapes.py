@@ -10,9 +10,9 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.errors import ConfigError
-from st_common.settings import stream_of_table
 
 pytestmark = pytest.mark.spec("B7")
 

@@ -21,12 +21,12 @@ from st_common.cli import app
 from st_common.cli.frame import Options
 from st_common.cli.shell.carrying_out import Shell
 from st_common.cli.shell.prompt import HISTORY_FILE, Completing, run
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
-from st_common.home import Home
 from st_common.query.lookup import queries
 from st_common.serving.typed_text import is_ended, statement_at, stream_of
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 
 CONF = """

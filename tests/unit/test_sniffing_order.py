@@ -3,7 +3,8 @@
 import pyarrow as pa
 import pytest
 
-from st_common.settings import Columns, StreamSettings
+from st_common.config.columns import Columns
+from st_common.config.stream import StreamSettings
 from st_common.sniffing.order import notes_of_order
 from st_common.sniffing.report import sniff
 

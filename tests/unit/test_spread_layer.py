@@ -13,12 +13,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.geometry.borders import Segments
 from st_common.geometry.enlarged import POINT, Growth
 from st_common.geometry.space import GLOBE, PLANE
-from st_common.home import Home
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored import load_index, load_outline
 from st_common.partition.regions import Regions

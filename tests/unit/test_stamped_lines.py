@@ -7,8 +7,8 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.streams import stream_of_table
 from st_common.decode import decode
-from st_common.settings import stream_of_table
 
 pytestmark = pytest.mark.spec("B6", "B7")
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.ops.process import this_host
 
 STREAMS = """[streams.cars]

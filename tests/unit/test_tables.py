@@ -20,9 +20,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import contract_names, load_contract, matches
 from st_common.errors import ContractError, FairwayError
-from st_common.home import Home
 
 UTC = pa.timestamp("us", tz="UTC")
 DAY_US = 86_400_000_000

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.units import unit_of
 from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.lengths import in_coordinates
@@ -15,7 +16,6 @@ from st_common.query.sides import sides_of
 from st_common.query.tag_speeds import speed_of
 from st_common.query.text import TextError, parse, to_text
 from st_common.reference.tag_speeds import speed_said
-from st_common.units import unit_of
 from tests.kit.by_hand import end, fix, gone, layer, register
 from tests.kit.roads import JOIN, plan_of, road, told_of
 

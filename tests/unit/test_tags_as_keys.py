@@ -6,18 +6,18 @@ from pathlib import Path
 import pytest
 
 from st_common.checks.verify import verify
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.archive import Archive
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.geometry.space import PLANE
-from st_common.home import Home
 from st_common.layers.load import load
 from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.registry import register as register_in
 from st_common.query.text import TextError, parse, to_text
 from st_common.serving.changes import stream_changes
-from st_common.settings import load_streams
 from tests.kit.by_hand import end, fix, gone, layer, log, register
 from tests.kit.laws import run_steps
 from tests.kit.log_writer import bare_log

@@ -3,11 +3,11 @@
 import pytest
 import shapely
 
+from st_common.config.streams import load_streams
 from st_common.query.explain import explain, lines
 from st_common.query.names import resolved
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse, to_text
-from st_common.settings import load_streams
 from tests.kit.by_hand import end, fix, layer, log, register
 from tests.kit.laws import run_steps
 from tests.kit.oracle_rows import Feature, Rules

@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 
 from st_common.cli import output
 from st_common.client.result import placed
+from st_common.config.home import Home, checked_name
 from st_common.contracts import load_contract
 from st_common.delivery.message import change_ids, messages
 from st_common.delivery.mqtt import topics_of
 from st_common.errors import ConfigError, one_line
-from st_common.home import Home, checked_name
 from st_common.log_lines import log_in_lines
 from st_common.server.changes import Hubs
 from st_common.server.http_metrics import HttpMetrics

@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.capture.control import write_clock, write_end
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine import timekeeper
 from st_common.engine.local import LocalEngine
 from st_common.engine.timekeeper import (
@@ -19,11 +22,9 @@ from st_common.engine.timekeeper import (
     SteadyWall,
     Timekeeper,
 )
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
-from st_common.settings import Columns, StreamSettings
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 

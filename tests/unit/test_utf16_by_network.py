@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from st_common.capture.tally import Tally
-from st_common.settings import stream_of_table
+from st_common.config.streams import stream_of_table
 
 pytestmark = pytest.mark.spec("B6")
 

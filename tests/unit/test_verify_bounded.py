@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 from st_common import tables
 from st_common.checks import verify as verifying
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.home import Home
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X1")

@@ -8,13 +8,14 @@ from deltalake import DeltaTable
 
 from st_common.checks import verify as verifying
 from st_common.checks.verify import verify
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.settings import Columns, StreamSettings
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X1")

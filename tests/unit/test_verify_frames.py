@@ -3,9 +3,9 @@
 import pytest
 
 from st_common.checks.verify import verify
+from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
 from tests.kit.by_hand import clock, end, fix, log, register

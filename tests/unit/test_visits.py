@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.batch.borders import surplus
 from st_common.engine.batch.reconcile import Late, differences
-from st_common.home import Home
 from st_common.levels.fold import MEMBERS
 from st_common.levels.visits import fold_visits
 from st_common.serving.sql import sql

@@ -6,12 +6,13 @@ from pathlib import Path
 import pytest
 
 from st_common.cli.output import write
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.local import LocalEngine
-from st_common.home import Home
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.sql import sql
-from st_common.settings import Columns, StreamSettings
 from tests.kit.doc_blocks import blocks
 from tests.kit.log_writer import bare_log
 

@@ -11,16 +11,16 @@ from st_common.checks.evidence import fix_at, fix_of
 from st_common.checks.sentences import Others, sentence
 from st_common.checks.why import why
 from st_common.cli import app
+from st_common.config.home import Home
+from st_common.config.streams import load_streams
 from st_common.engine.archive import Archive
 from st_common.engine.journal import Journal
 from st_common.engine.local import LocalEngine
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.position import position_of
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.batch import batch_of
-from st_common.settings import load_streams
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X5")

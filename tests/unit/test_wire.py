@@ -12,7 +12,7 @@ from dataclasses import replace
 import pytest
 
 from st_common import tables
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark.exchange import decoding

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
+from st_common.config.home import Home
 from st_common.engine.run import run
-from st_common.home import Home
 from st_common.ops import lease
 from st_common.ops.status import read_status
 from st_common.ops.workers import Meter

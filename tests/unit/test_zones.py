@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.config.streams import load_streams, stream_of_table
 from st_common.decode import decode
 from st_common.decode.instants import instants
 from st_common.decode.zones import local_of, quarters_ahead
 from st_common.errors import ConfigError
-from st_common.settings import load_streams, stream_of_table
 
 pytestmark = pytest.mark.spec("B7")
 

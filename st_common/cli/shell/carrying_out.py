@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, Self
 import typer
 
 from st_common.cli import context
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.serving.names_known import Known
 from st_common.serving.typed_text import is_command
-from st_common.settings import StreamSettings
 
 if TYPE_CHECKING:
     from st_common.cli.shell.watching import Watching

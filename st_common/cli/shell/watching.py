@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
-from st_common.home import Home
+from st_common.config.home import Home
 from st_common.query.lookup import find
 from st_common.serving.follow import LAST_SEQ, Follower
 from st_common.serving.json_rows import plain

@@ -9,17 +9,17 @@ from datetime import datetime, timedelta
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.batch.asking import judged, known_until
 from st_common.engine.batch.reprocess import BatchArm
 from st_common.engine.batch.trial import Trial
-from st_common.home import Home
 from st_common.levels.told import begin_of
 from st_common.operators.runtime.sharing import operator_of
 from st_common.operators.turn.part import Counters
 from st_common.query.explain_actual import Actual
 from st_common.query.lookup import queries
 from st_common.query.plan import Plan
-from st_common.settings import StreamSettings
 
 _QUERY = "analyzed"  # its name, while it runs
 

@@ -13,12 +13,13 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import pyarrow as pa
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.batch.reprocess import BatchArm, Told
 from st_common.engine.batch.statements import time_of
 from st_common.engine.batch.trial import Trial
 from st_common.errors import QueryError
-from st_common.home import Home
 from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.told import begin_of
 from st_common.levels.visits import MEMBERS as IN_VISITS
@@ -27,7 +28,6 @@ from st_common.operators.expressions.fields import shown_columns
 from st_common.ops.days import slowest_clock
 from st_common.query.past import Past
 from st_common.query.plan import Plan
-from st_common.settings import StreamSettings
 
 ANSWER = ("object", "partner", "since_ts", "value", "fields")
 """The columns of an answer at a time."""

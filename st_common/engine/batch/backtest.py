@@ -13,6 +13,8 @@ from time import monotonic
 import duckdb
 import pyarrow as pa
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.batch.cores import ahead, fold_on
 from st_common.engine.batch.days import check_closed
 from st_common.engine.batch.folding import Fold
@@ -20,14 +22,12 @@ from st_common.engine.batch.ordered import count_fixes
 from st_common.engine.batch.reprocess import BatchArm
 from st_common.engine.batch.trial import Trial
 from st_common.errors import ConfigError, QueryError
-from st_common.home import Home
 from st_common.levels.purged import kept_snapshot
 from st_common.levels.told import begin_of
 from st_common.levels.visits import MEMBERS, fold_visits, members_at_end
 from st_common.ops.days import open_since
 from st_common.ops.history import days_of
 from st_common.query.plan import Plan
-from st_common.settings import StreamSettings
 
 _DAY = timedelta(days=1)
 _NEW, _OLD = "new/", "old/"  # begin the names of queries while they run

@@ -12,12 +12,12 @@ from datetime import date, timedelta
 import pyarrow as pa
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.engine.batch.ordered import count_fixes
 from st_common.engine.batch.statements import Reached
 from st_common.engine.batch.trial import Trial
 from st_common.engine.states import from_bytes, to_bytes
 from st_common.errors import MissingError, StateError
-from st_common.home import Home
 from st_common.levels.visits import MEMBERS
 from st_common.operators.state.state import State
 from st_common.ops.records import read_record

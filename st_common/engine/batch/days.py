@@ -4,9 +4,9 @@ from dataclasses import asdict, dataclass, replace
 from datetime import date, datetime, time, timedelta
 from typing import Any
 
+from st_common.config.home import Home
 from st_common.engine.topology import topology_of
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.ops.days import is_closed_before, open_since
 
 

@@ -15,6 +15,8 @@ from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.reading import Readings
 from st_common.capture.seeds import seeds_in
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import ControlRow
 from st_common.decode.decoded import fixes_schema
@@ -22,11 +24,9 @@ from st_common.engine.batch.statements import Reached, Statement, time_of
 from st_common.engine.batch.trial import Trial
 from st_common.engine.feed import limits_of
 from st_common.engine.others import NOBODY, Shards
-from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.state.limits import Limits
-from st_common.settings import StreamSettings
 from st_common.tables.handle import newest
 
 ROWS = 500_000  # of a slice of time, about, and of a packet at most

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.asking import asking
+from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.batch.statements import first_segment, time_of, us_of
-from st_common.home import Home
 from st_common.levels.stored import archived_end, fixes
 from st_common.position import start_of
 

@@ -15,6 +15,8 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.contracts import Contract, load_contract
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
@@ -33,7 +35,6 @@ from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError
-from st_common.home import Home
 from st_common.levels.purged import require_all
 from st_common.levels.told import begin_of, is_told, told_visits
 from st_common.levels.visits import MEMBERS, fold_visits, members_at_end
@@ -47,7 +48,6 @@ from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.operators.turn.part import Counters
 from st_common.ops.history import days_of
-from st_common.settings import StreamSettings
 
 _DAY = timedelta(days=1)
 

@@ -19,6 +19,8 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.batch.borders import FOLDER
 from st_common.engine.batch.folding import Folded, Interval, fold_packets
 from st_common.engine.batch.ordered import Dealing, Ordered, Slice
@@ -27,7 +29,6 @@ from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.others import NOBODY, Shards, asked_by, asking_in
 from st_common.engine.states import load, save
-from st_common.home import Home
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.reshape import joined, split
@@ -35,7 +36,6 @@ from st_common.operators.state.codec import PACKED
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA
 from st_common.ops.process import owner_of, this_host, this_process
-from st_common.settings import StreamSettings
 
 _BLOBS = pa.schema([("blob", pa.binary())])
 _WORK = ".work"  # begins the names of folders with packets, which live as long as an interval is folded

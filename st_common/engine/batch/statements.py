@@ -11,10 +11,10 @@ from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
 from st_common.capture.segment import Segment
+from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
-from st_common.home import Home
 from st_common.levels.stored import archived_end
 from st_common.operators.state.fixes import NEVER
 from st_common.position import segment_of, start_of

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from st_common import tables
+from st_common.config.home import Home, checked_name, view_name
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import (
     AboutQuery,
@@ -19,7 +20,6 @@ from st_common.controls.rows import (
 )
 from st_common.controls.writing import payload_of
 from st_common.errors import ConfigError
-from st_common.home import Home, checked_name, view_name
 from st_common.query.lookup import layers
 from st_common.query.plan import Plan
 

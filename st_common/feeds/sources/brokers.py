@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from st_common.config.sources import host_and_port
 from st_common.errors import ConfigError, TransientError
-from st_common.feed_keys import host_and_port
 from st_common.feeds.arrival import Arrival, Written
 from st_common.feeds.framing import of_message
 from st_common.feeds.source import Resume, Source

@@ -3,11 +3,11 @@
 import asyncio
 from collections.abc import AsyncGenerator
 
-from st_common.feed_keys import host_and_port
+from st_common.config.sources import host_and_port
+from st_common.config.stream import StreamSettings
 from st_common.feeds.arrival import Arrival
 from st_common.feeds.framing import Lines, of_message
 from st_common.feeds.source import Resume, Source
-from st_common.settings import StreamSettings
 
 _PORTION = 1 << 16
 _WAITING = 64

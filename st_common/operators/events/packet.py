@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.config.stream import PUBLIC_ID_KEY
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import ControlRow
 from st_common.operators.state.codec import (
@@ -20,7 +21,6 @@ from st_common.operators.state.fixes import Attributes
 from st_common.operators.state.intern import hashes_of, shards_of
 from st_common.operators.state.limits import Limits, limits_from_json
 from st_common.position import position_of
-from st_common.settings import PUBLIC_ID_KEY
 
 
 def _nowhere() -> np.ndarray:

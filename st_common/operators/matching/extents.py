@@ -15,13 +15,13 @@ import numpy as np
 import pyarrow as pa
 import shapely
 
+from st_common.config.columns import GEOMETRY, sides_of
 from st_common.geometry.elements import ElementIndex, Elements
 from st_common.geometry.space import Space
 from st_common.operators.expressions.readings import Readings
 from st_common.regions.by_extent import ByExtent, Extent
 from st_common.regions.region import Index
 from st_common.regions.registry import index_of
-from st_common.stream_columns import GEOMETRY, sides_of
 
 Pairs = tuple[np.ndarray, np.ndarray]
 

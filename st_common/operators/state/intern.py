@@ -9,8 +9,8 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.config.stream import PUBLIC_ID_KEY
 from st_common.operators.arrays.keys import is_in, unique
-from st_common.settings import PUBLIC_ID_KEY
 
 _LEAST_LARGE = 4096
 

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from st_common.config.stream import PUBLIC_ID_KEY
 from st_common.geometry.space import PLANE, Space
-from st_common.settings import PUBLIC_ID_KEY
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

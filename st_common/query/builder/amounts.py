@@ -6,13 +6,13 @@ from typing import Any
 
 from sqlglot import exp
 
+from st_common.config.units import METRES, SECONDS, TUPLES, domain_of
 from st_common.query.builder.refusing import refuse_unless, told_by
 from st_common.query.frame import Extent
 from st_common.query.grammar.nodes import Quantity
 from st_common.query.lowering import quantity
 from st_common.query.lowering.options import FIXES, MOST_FIXES
 from st_common.query.problem import did_you_mean
-from st_common.units import METRES, SECONDS, TUPLES, domain_of
 
 Amount = float | str
 """A number, or a text with a number and perhaps a unit."""

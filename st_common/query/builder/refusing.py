@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from st_common.config.home import checked_name
 from st_common.errors import ConfigError, QueryError
-from st_common.home import checked_name
 from st_common.query.grammar.nodes import Refused
 from st_common.regions.region import ShapeError
 

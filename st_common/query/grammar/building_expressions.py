@@ -5,6 +5,7 @@ from typing import Any
 
 from sqlglot import exp
 
+from st_common.config.units import METRES, SECONDS, SPEEDS, Domain, Measure
 from st_common.query.grammar.located import (
     at,
     identifier,
@@ -13,7 +14,6 @@ from st_common.query.grammar.located import (
 )
 from st_common.query.grammar.nodes import Exists, Intersects, Near, Within
 from st_common.query.grammar.tokens import Token
-from st_common.units import METRES, SECONDS, SPEEDS, Domain, Measure
 
 TYPES = {
     "BIGINT": "BIGINT",

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 
 from sqlglot import exp
 
+from st_common.config.units import WHAT, Domain
 from st_common.query import near_columns
 from st_common.query.grammar.nodes import Refused, span_of
 from st_common.query.pair_columns import BORDER, DISTANCE, own_name, plain_name
-from st_common.units import WHAT, Domain
 
 _ACCELERATION = "acceleration_mps2"
 MEASURE = "measure"

@@ -12,6 +12,7 @@ from typing import Literal
 
 from sqlglot import exp
 
+from st_common.config.units import Measure
 from st_common.query.grammar import words
 from st_common.query.grammar.comparing import COMPARING
 from st_common.query.grammar.nodes import SPATIAL, Exists, Refused, Span, span_of
@@ -27,7 +28,6 @@ from st_common.query.lowering.zones import check_zone
 from st_common.query.near_columns import CALLS, is_of_near
 from st_common.query.pair_columns import MEASURES, is_of_pair
 from st_common.query.problem import did_you_mean
-from st_common.units import Measure
 
 Needs = Literal["any", "boolean", "number", "text", "plain"]
 

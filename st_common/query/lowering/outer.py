@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from sqlglot import exp
 
+from st_common.config.units import domain_of
 from st_common.query.grammar.nodes import Refused, Rows, Span, span_of
 from st_common.query.lowering.condition import conditions_of
 from st_common.query.lowering.expression import Term, conjuncts
@@ -14,7 +15,6 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.lowering.select import Selected, selected_of
 from st_common.query.plan import Aggregate, Outer, Window
 from st_common.query.tree.growing import OF_FIXES
-from st_common.units import domain_of
 
 _WORDS = {
     "knn": "KNN",

@@ -6,11 +6,19 @@ from typing import Literal
 
 from sqlglot import exp
 
+from st_common.config.units import (
+    METRES,
+    SECONDS,
+    SHOWN,
+    TUPLES,
+    WHAT,
+    Domain,
+    domain_of,
+)
 from st_common.query.frame import Extent
 from st_common.query.grammar.nodes import Lasting, Quantity, Refused, span_of
 from st_common.query.plan import Window
 from st_common.query.problem import did_you_mean
-from st_common.units import METRES, SECONDS, SHOWN, TUPLES, WHAT, Domain, domain_of
 
 _LONGEST_S = 3.2e9  # a hundred years: microseconds of it still fit
 _LONGEST_M = 1e12  # micrometres of it still fit

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
+from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.query.binding import Columns, columns_of
 from st_common.query.outer import columns_below, typed_columns
@@ -17,7 +18,6 @@ from st_common.query.tree.relational import Group, Project, Select, Source, Told
 from st_common.query.tree.rows import Lasting, Rows, Settled
 from st_common.query.tree.spatial import Inside, Near, Until, WithLayer, WithObjects
 from st_common.query.tree.windows import Counting, Recent, Travelled
-from st_common.settings import StreamSettings
 
 _WHO = (
     Inside,

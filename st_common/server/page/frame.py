@@ -14,10 +14,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from st_common.config.stream import StreamSettings
 from st_common.server.asked import Asked
 from st_common.server.page.lives import live_places
 from st_common.server.page.watch import Box, extent_of
-from st_common.settings import StreamSettings
 
 Floats = npt.NDArray[np.float64]
 

@@ -4,7 +4,7 @@ import threading
 from typing import Any
 
 from st_common.capture.log import Log
-from st_common.home import DEFAULT_GROUP, Home
+from st_common.config.home import DEFAULT_GROUP, Home
 from st_common.layers.announce import layer_group, layer_names, newest_version
 from st_common.layers.conversion import crs_of_group, space_of
 from st_common.layers.summary import summary

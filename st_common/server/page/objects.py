@@ -10,6 +10,7 @@ from starlette.responses import Response
 from st_common import tables
 from st_common.capture.log import Log
 from st_common.capture.pieces import pieces
+from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.levels.fold import MEMBERS, fold
 from st_common.levels.purged import kept_snapshot
@@ -22,7 +23,6 @@ from st_common.server.page.lives import live_places
 from st_common.server.page.past import visits_of
 from st_common.server.replies import value_reply
 from st_common.serving.history import object_at
-from st_common.settings import StreamSettings
 
 _VISITS = 50
 _OF_ALL = {"query": None, "since": None, "until": None, "limit": _VISITS}

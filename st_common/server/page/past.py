@@ -10,8 +10,9 @@ import pyarrow as pa
 import shapely
 from starlette.responses import Response
 
+from st_common.config.home import view_name
+from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.home import view_name
 from st_common.partition.regions import Regions, assign
 from st_common.partition.shown import rectangles_of
 from st_common.partition.store import newest_rows, regions_of
@@ -26,7 +27,6 @@ from st_common.serving.moving_places import Moved
 from st_common.serving.places_sample import places_sample
 from st_common.serving.sql import sql
 from st_common.serving.ways import way_of
-from st_common.settings import StreamSettings
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

@@ -10,6 +10,7 @@ import shapely
 from starlette.responses import Response
 
 from st_common import tables
+from st_common.config.stream import StreamSettings
 from st_common.layers.announce import newest_version
 from st_common.query.lookup import find
 from st_common.query.neighbours import Place, places_of
@@ -24,7 +25,6 @@ from st_common.server.page.lives import live_places
 from st_common.server.replies import value_reply
 from st_common.serving.answers import answered
 from st_common.serving.live_places import LivePlaces
-from st_common.settings import StreamSettings
 
 MOST_PARTNERS = 200
 _Feature = dict[str, Any]

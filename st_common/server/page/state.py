@@ -9,6 +9,7 @@ from typing import Any
 
 from starlette.responses import Response
 
+from st_common.config.stream import StreamSettings
 from st_common.crs import unit_of_crs
 from st_common.installed import own_version
 from st_common.ops.alerts import read_alerts
@@ -25,7 +26,6 @@ from st_common.server.page.lives import Lives
 from st_common.server.page.watch import Figures, Watch
 from st_common.server.replies import value_reply
 from st_common.serving.stream_state import state_of
-from st_common.settings import StreamSettings
 
 MOST_QUERIES, MOST_ALERTS = 2000, 50
 _FRESH_S = 1.0

@@ -8,8 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.errors import LayerError
-from st_common.home import Home
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]

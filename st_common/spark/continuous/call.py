@@ -17,13 +17,13 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from st_common.config.stream_values import can_be_attribute, is_of_fixes
 from st_common.errors import ConfigError
 from st_common.spark.continuous.layers import features_of
 from st_common.spark.continuous.prepared import Queries, prepare, stream_settings
 from st_common.spark.continuous.processor import changes_of
 from st_common.spark.continuous.shard_keys import shard_keys
 from st_common.spark.session import ROCKSDB, STATE_STORE
-from st_common.stream_keys import can_be_attribute, is_of_fixes
 
 _PARTITIONS = "spark.sql.shuffle.partitions"
 

@@ -12,11 +12,13 @@ import pyarrow as pa
 from st_common import tables
 from st_common.capture.control import control_rows
 from st_common.capture.log import Log
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.config.streams import stream_of_table
 from st_common.contracts import load_contract
 from st_common.engine.feed import step_settings
 from st_common.engine.others import NOBODY, Shards, asked_by
 from st_common.errors import ConfigError, LayerError, QueryError
-from st_common.home import Home
 from st_common.layers.features import Features
 from st_common.layers.in_memory import index_of
 from st_common.layers.index import LayerIndex
@@ -31,7 +33,6 @@ from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.registry import carry_out
 from st_common.query.text import Statement, parse
-from st_common.settings import StreamSettings, stream_of_table
 
 Queries = str | Mapping[str, Plan | QueryBuilder]
 _GROUP = "default"

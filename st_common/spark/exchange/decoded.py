@@ -15,6 +15,7 @@ import pyarrow as pa
 from st_common.capture.log import Log, Segment
 from st_common.capture.pieces import Piece, pieces
 from st_common.capture.reading import Readings
+from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import Decoded
 from st_common.decode.joined import Part
 from st_common.engine.sink import cut, decided_by, end_of, filtered_by
@@ -22,7 +23,6 @@ from st_common.operators.position_filter.filter import Filtered
 from st_common.operators.runtime.stages import Step
 from st_common.operators.state.codec import from_blob, table_from_blob, table_to_blob
 from st_common.operators.state.settings import Settings
-from st_common.settings import StreamSettings
 
 _AT, _FILTERED = "at", ("position", "reason", "value")
 

@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.config.home import Home
 from st_common.engine.export import seed_path
 from st_common.engine.others import NOBODY, Asking, Shards, everybody
 from st_common.engine.states import States, load
 from st_common.errors import StateError
-from st_common.home import Home
 from st_common.operators.guests.dealing import dealt_by_place
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State

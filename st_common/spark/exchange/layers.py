@@ -18,6 +18,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import shapely
 
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.geometry.borders import Segments, each_once
 from st_common.geometry.enlarged import (
     POINT,
@@ -28,7 +30,6 @@ from st_common.geometry.enlarged import (
 )
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.space import Space
-from st_common.home import Home
 from st_common.layers.index import LayerIndex
 from st_common.layers.labels import Tags, chosen_by
 from st_common.layers.stored import (
@@ -39,7 +40,6 @@ from st_common.layers.stored import (
     load_part,
 )
 from st_common.operators.matching.layer import Layer, LayerOf
-from st_common.settings import StreamSettings
 from st_common.spark.exchange.peers import Ask, Peers
 
 Floats = npt.NDArray[np.float64]

@@ -2,12 +2,12 @@
 
 import re
 
+from st_common.config.units import SHOWN, unit_of
 from st_common.config.values import OFF, WrongError, one_of, takes
 from st_common.crs import unit_of_crs
 from st_common.formats.encodings import encoding_of
 from st_common.formats.registry import FORMATS, is_known
 from st_common.times import TIME_UNITS, why_no_zone
-from st_common.units import SHOWN, unit_of
 
 PLANAR = "planar"
 """The `crs` of a plane without a place on Earth."""

@@ -1,106 +1,26 @@
-"""What people set: streams in `conf/streams.toml`, and where home, conf and contracts lie.
+"""The streams of `conf/streams.toml`: each table becomes a stream, or an error that concerns it alone."""
 
-This is the only module that reads environment variables.
-"""
-
-import os
-import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from st_common.config.columns import Columns, columns_of_table
+from st_common.config.entry_filter import EntryFilter
+from st_common.config.home import checked_name, require_own_view, view_name
 from st_common.config.keys import Place, keys_of, read_toml, tables_of, values_of
-from st_common.entry_filter import EntryFilter
+from st_common.config.position_filter import PositionFilter, position_filter_of
+from st_common.config.sources import source_settings
+from st_common.config.spark import SparkSettings, spark_settings
+from st_common.config.stream import (
+    CLEANING,
+    AttributeType,
+    StreamSettings,
+    check_together,
+)
 from st_common.errors import ConfigError
-from st_common.feed_keys import source_settings
 from st_common.formats.format import Format
 from st_common.formats.registry import format_of
-from st_common.home import checked_name, require_own_view, view_name
-from st_common.installed import own_jars, shipped
-from st_common.position_filter import PositionFilter, position_filter_of
-from st_common.redaction import keep_secret
-from st_common.spark_keys import SparkSettings, spark_settings
-from st_common.stream_columns import Columns as Columns  # noqa: PLC0414 - others take these from here
-from st_common.stream_columns import columns_of_table
-from st_common.stream_settings import CLEANING, check_together
-from st_common.stream_settings import PUBLIC_ID_KEY as PUBLIC_ID_KEY  # noqa: PLC0414
-from st_common.stream_settings import AttributeType as AttributeType  # noqa: PLC0414
-from st_common.stream_settings import Codec as Codec  # noqa: PLC0414
-from st_common.stream_settings import Engine as Engine  # noqa: PLC0414
-from st_common.stream_settings import StreamSettings as StreamSettings  # noqa: PLC0414
-
-_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
-
-DEFAULT_CONF = Path("conf")  # where nobody names a folder and the home has none
-COMPLETION_VARIABLE = (
-    "_FAIRWAY_COMPLETE"  # set by a shell that asks what could come next
-)
-PARENT_VARIABLE = "FAIRWAY_LINEAGE_PARENT"
-
-
-def home_dir(given: Path | str | None = None) -> Path:
-    """The home folder: `given`, else FAIRWAY_HOME.
-
-    Raises:
-        ConfigError: neither is set; there is no default, so that nobody writes tables where they happen to stand. Or it
-            is the address of something else than a folder.
-    """
-    value = given or os.environ.get("FAIRWAY_HOME")
-    if not value:
-        raise ConfigError(
-            "no home folder is given", hint="use --home DIR or set FAIRWAY_HOME"
-        )
-    if _SCHEME.match(str(value)):
-        raise ConfigError(
-            f"a home cannot lie at {value}",
-            hint="give a folder of a local disk; shared storage is planned",
-        )
-    return Path(value)
-
-
-def conf_dir(home: Path | None = None, given: Path | str | None = None) -> Path:
-    """The folder of the settings: `given`, else FAIRWAY_CONF, else `home`/conf when it exists, else ./conf."""
-    value = given or os.environ.get("FAIRWAY_CONF")
-    if value:
-        return Path(value)
-    if home is not None and (home / "conf").is_dir():
-        return home / "conf"
-    return DEFAULT_CONF
-
-
-def contracts_dir(given: Path | str | None = None) -> Path:
-    """The folder of the data contracts: `given`, else FAIRWAY_CONTRACTS, else those that came with the package."""
-    value = given or os.environ.get("FAIRWAY_CONTRACTS")
-    return Path(value) if value else shipped("data_contracts")
-
-
-def jars_dir() -> Path:
-    """The folder of the jars that Spark is given: FAIRWAY_JARS, else the installation's own."""
-    value = os.environ.get("FAIRWAY_JARS")
-    return Path(value) if value else own_jars()
-
-
-def is_completing() -> bool:
-    """Whether a shell started this process to learn how a command line could go on."""
-    return COMPLETION_VARIABLE in os.environ
-
-
-def lineage_parent() -> str:
-    """What the task of Airflow that started this process says of itself; "" when none did."""
-    return os.environ.get(PARENT_VARIABLE, "")
-
-
-def secret_of(variable: str) -> str | None:
-    """The secret in an environment variable that settings name; None when it is not set, or empty.
-
-    From now on this process writes it nowhere: see `redaction`.
-    """
-    value = os.environ.get(variable, "").strip() or None
-    if value is not None:
-        keep_secret(value)
-    return value
-
 
 Begun = Callable[[str], Mapping[str, Any]]
 """Gives the keys that a stream was begun with, by its name."""

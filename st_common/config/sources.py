@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
+from st_common.config.home import checked_name
 from st_common.config.keys import Place, key, keys_of, of_table, without_effect
 from st_common.config.values import (
     WrongError,
@@ -17,7 +18,6 @@ from st_common.config.values import (
     whole,
     words,
 )
-from st_common.home import checked_name
 from st_common.written import whole_number
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {

@@ -4,28 +4,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from st_common.config.columns import Columns
+from st_common.config.entry_filter import EntryFilter
+from st_common.config.home import DEFAULT_GROUP
 from st_common.config.keys import Place, key
-from st_common.config.values import (
-    flag,
-    named,
-    number,
-    one_of,
-    table,
-    text,
-    whole,
-    words,
-)
-from st_common.crs import unit_of_crs
-from st_common.entry_filter import EntryFilter
-from st_common.feed_keys import SourceSettings
-from st_common.formats.format import FORMAT_KEYS
-from st_common.formats.format_settings import parts
-from st_common.formats.registry import format_of
-from st_common.home import DEFAULT_GROUP
-from st_common.position_filter import PositionFilter
-from st_common.spark_keys import SparkSettings
-from st_common.stream_columns import Columns
-from st_common.stream_keys import (
+from st_common.config.position_filter import PositionFilter
+from st_common.config.sources import SourceSettings
+from st_common.config.spark import SparkSettings
+from st_common.config.stream_values import (
     COORDINATES,
     FILTER_COLUMNS,
     PLACE_ORDERS,
@@ -40,8 +26,22 @@ from st_common.stream_keys import (
     unit_of_time,
     zone,
 )
+from st_common.config.units import unit_of
+from st_common.config.values import (
+    flag,
+    named,
+    number,
+    one_of,
+    table,
+    text,
+    whole,
+    words,
+)
+from st_common.crs import unit_of_crs
+from st_common.formats.format import FORMAT_KEYS
+from st_common.formats.format_settings import parts
+from st_common.formats.registry import format_of
 from st_common.times import COUNTED_PER_S
-from st_common.units import unit_of
 
 if TYPE_CHECKING:
     from st_common.geometry.space import Space
