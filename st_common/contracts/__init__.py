@@ -6,7 +6,7 @@ Arrow schemas, Spark and Delta DDL and the rules of data quality are all derived
 from st_common.contracts.matching import matches, require_match
 from st_common.contracts.model import Column, Contract
 from st_common.contracts.reading import contract_names, load_contract
-from st_common.contracts.rules import Check, Rule
+from st_common.contracts.rules import Rule
 from st_common.contracts.stream_model import Attribute, DataRule, StreamContract
 from st_common.contracts.stream_reading import (
     load_stream_contract,
@@ -15,7 +15,6 @@ from st_common.contracts.stream_reading import (
 
 __all__ = [
     "Attribute",
-    "Check",
     "Column",
     "Contract",
     "DataRule",

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from st_common.contracts.kinds import ATTRIBUTE_KINDS, KINDS
 from st_common.contracts.quality import column_rules, table_rules
-from st_common.contracts.rules import Check, Rule
+from st_common.contracts.rules import Rule
 from st_common.errors import ContractError
 
 
@@ -156,7 +156,3 @@ class Contract:
             for column in self.columns
         ]
         return [rule.expectation(self.name) for rule in (*types, *self.rules)]
-
-    def checks(self) -> list[Check]:
-        """The rules as SQL that counts the rows that break them, for DuckDB. Types are left to `matches`."""
-        return [rule.check() for rule in self.rules]

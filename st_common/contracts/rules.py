@@ -1,4 +1,4 @@
-"""One rule of a contract, as a Great Expectation and as SQL that counts the rows that break it."""
+"""One rule of a contract, and the Great Expectation that it is."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -21,38 +21,11 @@ GX_SEVERITY = {"error": "critical", "warning": "warning", "info": "info"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A rule as SQL for DuckDB. The rule holds when the query gives 0.
-
-    Attributes:
-        name: of the rule.
-        severity: how much a failure weighs.
-        columns: the columns that the query reads.
-        expected: what is demanded, for people.
-        query: counts the rows (or keys) that break the rule; `${table}` stands for the table.
-    """
-
-    name: str
-    severity: Severity
-    columns: tuple[str, ...]
-    expected: str
-    query: str
-
-    def sql(self, table: str) -> str:
-        """The query on a table.
-
-        Args:
-            table: the name of a table or view, or anything else that may follow FROM.
-        """
-        return self.query.replace(TABLE, table)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
     """One promise about rows. A null value breaks `not_null` only.
 
         Rule(name="x_between", kind="between", columns=("x",), arguments={"minimum": -180})
-        its check:  SELECT count(*) FROM ${table} WHERE "x" IS NOT NULL AND NOT ("x" >= -180)
+        -> expect_column_values_to_be_between, {"column": "x", "min_value": -180}
 
     Attributes:
         name: unique in its contract.
@@ -89,30 +62,10 @@ class Rule:
             },
         }
 
-    def check(self) -> Check:
-        """The rule as SQL for DuckDB."""
-        return Check(
-            name=self.name,
-            severity=self.severity,
-            columns=self.columns,
-            expected=self.expected,
-            query=COUNT + _BREAKS[self.kind](self),
-        )
-
     @property
     def expected(self) -> str:
         """What the rule demands, for people."""
         return self.description or _EXPECTED[self.kind](self)
-
-
-def _duckdb(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _literal(value: object) -> str:
-    return (
-        "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)
-    )
 
 
 def _comparisons(rule: Rule, column: str) -> list[str]:
@@ -128,43 +81,6 @@ def _comparisons(rule: Rule, column: str) -> list[str]:
         for key, sign in signs.items()
         if key in rule.arguments
     ]
-
-
-def _where_not(holds: Callable[[Rule, str], str]) -> Callable[[Rule], str]:
-    def query(rule: Rule) -> str:
-        column = _duckdb(rule.columns[0])
-        return f"{TABLE} WHERE {column} IS NOT NULL AND NOT ({holds(rule, column)})"
-
-    return query
-
-
-def _repeated(rule: Rule) -> str:
-    names = ", ".join(_duckdb(name) for name in rule.columns)
-    keys = f"SELECT {names}, count(*) AS times FROM {TABLE} GROUP BY {names} HAVING count(*) > 1"  # noqa: S608, names are a contract's
-    return f"({keys}) AS keys"
-
-
-_BREAKS: dict[RuleKind, Callable[[Rule], str]] = {
-    "not_null": lambda rule: f"{TABLE} WHERE {_duckdb(rule.columns[0])} IS NULL",
-    "unique": _repeated,
-    "between": _where_not(
-        lambda rule, column: " AND ".join(_comparisons(rule, column))
-    ),
-    "length": _where_not(
-        lambda rule, column: " AND ".join(_comparisons(rule, f"length({column})"))
-    ),
-    "pattern": _where_not(
-        lambda rule, column: (
-            f"regexp_matches({column}, {_literal(rule.arguments['pattern'])})"
-        )
-    ),
-    "valid_values": _where_not(
-        lambda rule, column: (
-            f"{column} IN ({', '.join(_literal(value) for value in rule.arguments['values'])})"
-        )
-    ),
-    "sql": lambda rule: str(rule.arguments["query"]).removeprefix(COUNT),
-}
 
 
 def _gx_between(rule: Rule) -> tuple[str, dict[str, Any]]:
