@@ -18,7 +18,7 @@ import tomllib
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -155,7 +155,8 @@ class Place:
         )
 
 
-def line_of(text: str, path: Sequence[str]) -> int:
+@lru_cache
+def line_of(text: str, path: tuple[str, ...]) -> int:
     """The line in which a key begins; else that of the innermost table above it that the text has.
 
     The parser of TOML tells no places: it is given the text up to lines that have the key's name, as few as possible.

@@ -18,6 +18,7 @@ from st_common.config.values import (
     whole,
     words,
 )
+from st_common.errors import ConfigError
 from st_common.written import whole_number
 
 KINDS: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
@@ -43,9 +44,8 @@ def _is_place(value: object, *, with_host: bool) -> bool:
         return False
     host, colon, port = value.rpartition(":")
     number = whole_number(port, _PORTS)
-    if not colon or number is None:
-        return False
-    return not with_host or bool(host and number)
+    is_place = bool(colon) and number is not None
+    return is_place and (not with_host or bool(host and number))
 
 
 _GONE = {
@@ -76,7 +76,11 @@ def _url(value: object) -> str:
         is_url = parts.scheme in ("http", "https", "ws", "wss") and bool(parts.hostname)
     except ValueError:
         is_url = False
-    if not is_url or "@" in parts.netloc:
+    if "@" in str(value).partition("://")[2].partition("/")[0]:
+        # What stands there may be a secret, and is not shown.
+        hint = "token_env names the environment variable of a secret"
+        raise ConfigError("must be an address without a user in it", hint=hint)
+    if not is_url:
         raise WrongError("must be an address such as https://HOST/PATH, without user")
     return str(value)
 

@@ -54,7 +54,7 @@ kind = "stdin"
     ],
 )
 def test_the_line_of_a_key_is_where_it_begins(path, line):
-    assert line_of(TEXT, path.split(".")) == line
+    assert line_of(TEXT, tuple(path.split("."))) == line
 
 
 @given(st.dictionaries(st.from_regex(r"[a-c_]{1,3}", fullmatch=True), st.integers()))

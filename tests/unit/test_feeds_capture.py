@@ -177,7 +177,7 @@ def test_two_captures_of_one_source_store_each_record_once(tmp_path):
         ({"kind": "udp", "listen": ":1", "path": "x"}, "path has no meaning for udp"),
         ({"kind": "http"}, "url is missing"),
         ({"kind": "http", "url": "ftp://x"}, "must be an address"),
-        ({"kind": "http", "url": "http://u:p@x"}, "without user"),
+        ({"kind": "http", "url": "http://u:p@x"}, "feed': url: must be an address"),
         ({"kind": "http", "url": "http://feed.example", "token_env": "T"}, "without TLS"),
         ({"kind": "mqtt", "connect": "b:1", "topics": ["a"], "token_env": "T"}, "without TLS"),
         ({"kind": "kafka", "connect": "b:1,c", "topics": ["a"]}, "must be \"HOST:PORT\""),
