@@ -1,11 +1,12 @@
 """Queries about the rows of another one: their rows, which of them are chosen, which count, and the answer above them.
 
-With WINDOW or FOR above the rows it matters at which moments rows were chosen.
+With WINDOW or FOR above the rows it matters at which moments rows were chosen: `Lasting` and `Settling` are shown those
+of one moment after the other.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -39,6 +40,7 @@ NamedRows = dict[Name, dict[str, Any]]
 """Rows by what names them among the others."""
 Answer = set[tuple[Any, ...]]
 """Pairs of an object and its partner, or groups and the texts of their values."""
+Row = TypeVar("Row")
 _ROW = "row"
 """Where a row stands among the others; no column is called so where it is asked for."""
 _MOST = 300
@@ -137,58 +139,156 @@ def _lately(
     inner: Registered, outer: Outer, now: NamedRows, history: History
 ) -> NamedRows | None:
     """The rows that were chosen and count on; None where regions became others meanwhile, or it takes too long."""
-    moments = _moments_of(inner.position, outer, history)
+    ticks = _ticks_since(inner.position, history)
+    moments = _moments_of(inner.position, outer, ticks, history)
     if len(inner.eras) > 1 or inner.plan.frame is not None or moments is None:
         return None
-    known: dict[Name, tuple[Name, dict[str, Any]]] = {}
-    for then in (*(_named_rows(inner, history, one) for one in moments), now):
+    lasting = Lasting[tuple[Name, dict[str, Any]]](outer, history.times.tick_us)
+    for then, at_us in _told_at(inner, moments, now, ticks, history):
         if then is None:
             return None
-        is_group = inner.plan.aggregate is not None
-        known |= {
-            name[: 1 if is_group else None]: (name, then[name])
-            for name in _chosen_of(outer, then, history.source)
-        }
-    return dict(known.values())
+        chosen = _chosen_of(inner, outer, then, history.source)
+        lasting.take(chosen, at_us, lasting.aged(at_us))
+    return dict(lasting.counting(lasting.aged(history.now().tick_us)).values())
 
 
 def _settled(
     inner: Registered, outer: Outer, now: NamedRows, history: History
 ) -> NamedRows | None:
     """The rows that were chosen long enough; None where nobody knows, as for `_lately`."""
-    moments = _moments_since(inner.position, outer.lasting_s or 0.0, history)
+    ticks = _ticks_since(inner.position, history)
+    settling = Settling(outer, history.times.tick_us)
+    moments = _moments_since(settling, ticks, history)
     if len(inner.eras) > 1 or inner.plan.frame is not None or moments is None:
         return None
-    source = history.source
-    known = slice(0, 1 if inner.plan.aggregate is not None else None)
-    chosen = {name[known]: name for name in _chosen_of(outer, now, source)}
-    for then in (_named_rows(inner, history, moment) for moment in moments):
+    chosen: dict[Name, tuple[Name, dict[str, Any]]] = {}
+    for then, at_us in _told_at(inner, moments, now, ticks, history):
         if then is None:
             return None
-        there = {name[known] for name in _chosen_of(outer, then, source)}
-        chosen = {key: name for key, name in chosen.items() if key in there}
-    return {name: now[name] for name in chosen.values()}
+        chosen = _chosen_of(inner, outer, then, history.source)
+        settling.take(chosen, at_us, set())
+    ripe = settling.ripe(history.now().tick_us)
+    return dict(row for key, row in chosen.items() if key in ripe)
 
 
-def _chosen_of(outer: Outer, rows: NamedRows, source: Source) -> list[Name]:
-    """The names of the rows that satisfy the condition."""
+def _told_at(
+    inner: Registered,
+    moments: Sequence[Moment],
+    now: NamedRows,
+    ticks: Ints,
+    history: History,
+) -> Iterator[tuple[NamedRows | None, int]]:
+    """The rows at some moments, each with its time, and at last those of now."""
+    for moment in moments:
+        yield _named_rows(inner, history, moment), moment.tick_us
+    yield now, int(ticks[-1]) if len(ticks) else history.now().tick_us
+
+
+class Lasting(Generic[Row]):
+    """WINDOW above rows: those that were chosen count on for a while after they left."""
+
+    def __init__(self, outer: Outer, tick_us: int) -> None:
+        seconds = outer.window.seconds if outer.window is not None else None
+        self._lasting_us, self._tick_us = round((seconds or 0.0) * 1e6), tick_us
+        self._rows: dict[Name, tuple[Row, int | None]] = {}  # and when each left
+
+    def gone_at(self, left_us: int) -> int:
+        """The first tick at which a row that left is too old."""
+        last_us = left_us + self._lasting_us
+        return (last_us // self._tick_us + 1) * self._tick_us
+
+    def due(self) -> set[int]:
+        """The ticks at which rows get too old."""
+        return {self.gone_at(us) for _, us in self._rows.values() if us is not None}
+
+    def aged(self, tick_us: int) -> set[Name]:
+        """The rows that are too old at a tick."""
+        return {
+            name
+            for name, (_, us) in self._rows.items()
+            if us is not None and self.gone_at(us) <= tick_us
+        }
+
+    def counting(self, aged: Collection[Name]) -> dict[Name, Row]:
+        """The rows that were chosen and are not too old, as they were told last."""
+        return {name: row for name, (row, _) in self._rows.items() if name not in aged}
+
+    def take(
+        self, chosen: Mapping[Name, Row], at_us: int, aged: Collection[Name]
+    ) -> list[Name]:
+        """Takes on the rows that are chosen at a time, and drops those that are too old; gives back who left."""
+        left = []
+        for name, (row, left_us) in [*self._rows.items()]:
+            if name in chosen:
+                continue
+            if name in aged:
+                del self._rows[name]
+            elif left_us is None:
+                self._rows[name] = row, at_us
+                left.append(name)
+        self._rows |= {name: (row, None) for name, row in chosen.items()}
+        return left
+
+
+class Settling:
+    """FOR above rows: they count once they were chosen for a while without a break."""
+
+    def __init__(self, outer: Outer, tick_us: int) -> None:
+        self._settling_us, self._tick_us = (
+            round((outer.lasting_s or 0.0) * 1e6),
+            tick_us,
+        )
+        self._since_us: dict[Name, int] = {}
+        self.counting: set[Name] = set()
+
+    def ripe_at(self, since_us: int) -> int:
+        """The first tick at which a row counts that is chosen since a time, if it stays."""
+        return -(-(since_us + self._settling_us) // self._tick_us) * self._tick_us
+
+    def due(self) -> set[int]:
+        """The ticks at which rows begin to count."""
+        waiting = self._since_us.keys() - self.counting
+        return {self.ripe_at(self._since_us[name]) for name in waiting}
+
+    def ripe(self, tick_us: int) -> set[Name]:
+        """The rows that begin to count by a tick."""
+        waiting = self._since_us.keys() - self.counting
+        return {
+            name for name in waiting if self.ripe_at(self._since_us[name]) <= tick_us
+        }
+
+    def take(
+        self, chosen: Collection[Name], at_us: int, ripe: Collection[Name]
+    ) -> None:
+        """Takes on the rows that are chosen at a time; others begin anew. Those that are `ripe` count from now on."""
+        since_us = self._since_us
+        self._since_us = {name: since_us.get(name, at_us) for name in chosen}
+        self.counting = {
+            name for name in chosen if name in self.counting or name in ripe
+        }
+
+
+def _chosen_of(
+    inner: Registered, outer: Outer, rows: NamedRows, source: Source
+) -> dict[Name, tuple[Name, dict[str, Any]]]:
+    """The rows that satisfy the condition, with their names; by these without the values of groups."""
     above = answer_above(Outer(where=outer.where), list(rows.values()), source)
-    names = list(rows)
-    return [names[place] for place in above.chosen]
+    known, named = slice(0, 1 if inner.plan.aggregate else None), list(rows.items())
+    return {named[place][0][known]: named[place] for place in above.chosen}
 
 
-def _moments_of(since: int, outer: Outer, history: History) -> list[Moment] | None:
+def _moments_of(
+    since: int, outer: Outer, ticks: Ints, history: History
+) -> list[Moment] | None:
     """When rows were chosen that may count still, in order, without now; None for too many moments.
 
-    A row that was chosen at a tick leaves at the next one, and is gone once the clock has passed the first tick after
-    the window from then on. Before the first tick rows are those of when the query was registered, at the row `since`.
+    A row that was chosen at a tick leaves at the next one. Before the first tick rows are those of when the query was
+    registered, at the row `since`.
     """
-    ticks, tick_us = _ticks_since(since, history), history.times.tick_us
-    seconds = outer.window.seconds if outer.window is not None else None
-    if seconds is None or not len(ticks):
+    if not len(ticks):
         return []
-    gone = (ticks + round(seconds * 1e6)) // tick_us * tick_us + tick_us
-    counts = gone > history.now().tick_us
+    lasting, now = Lasting[Any](outer, history.times.tick_us), history.now().tick_us
+    counts = np.array([lasting.gone_at(tick) > now for tick in ticks.tolist()])
     before = ticks[:-1][counts[1:]].tolist()
     if len(before) > _MOST:
         return None
@@ -197,22 +297,17 @@ def _moments_of(since: int, outer: Outer, history: History) -> list[Moment] | No
 
 
 def _moments_since(
-    since: int, lasting_s: float, history: History
+    settling: Settling, ticks: Ints, history: History
 ) -> list[Moment] | None:
     """The ticks at which a row must have been chosen to count now, in order, without now.
 
-    Args:
-        since: the position at which the query was registered.
-        lasting_s: for how long rows are chosen before they count.
-        history: all that happened.
-
-    Returns:
-        None for too many moments, and where what was chosen at the registration may count already.
+    None for too many moments, and where what was chosen at the registration may count already.
     """
-    ticks, tick_us = _ticks_since(since, history), history.times.tick_us
-    counts = -(-(ticks + round(lasting_s * 1e6)) // tick_us) * tick_us
-    passed = np.flatnonzero(counts <= history.now().tick_us)
-    needed = ticks[passed.max() :].tolist() if len(passed) else []
+    now = history.now().tick_us
+    passed = [
+        n for n, tick in enumerate(ticks.tolist()) if settling.ripe_at(tick) <= now
+    ]
+    needed = ticks[passed[-1] :].tolist() if passed else []
     if not needed or len(needed) > _MOST:
         return None
     return [history.before(0, tick + 1) for tick in needed[:-1]]

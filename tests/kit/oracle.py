@@ -6,7 +6,8 @@ It shares nothing with the engines: no step, no kernel, no decoder. What happens
     oracle_rows         what is read, what is said, and what follows from the fix before
     oracle_expressions  SQL and what it means
     oracle_history      the rows as a history: filters, features, which fixes are late or double
-    oracle_walks        a query's answers at one moment after the other, and what changes between them
+    oracle_walks        what fences, incidents and queries that are judged fix by fix tell
+    oracle_ticks        what queries at ticks tell: their answers at one moment after the other
     oracle              all queries of a log
 """
 
@@ -14,7 +15,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import replace
 
-from st_common.checks.history import LATER, lives_of
+from st_common.checks.history import LATER, Registered, lives_of
 from tests.kit.oracle_history import Past, past_of
 from tests.kit.oracle_rows import (
     Change,
@@ -28,7 +29,8 @@ from tests.kit.oracle_rows import (
     Rules,
     distance_m,
 )
-from tests.kit.oracle_walks import Walk, walk_of
+from tests.kit.oracle_ticks import Ticks
+from tests.kit.oracle_walks import Events, Fixes, Walk
 
 __all__ = [
     "Change",
@@ -84,7 +86,16 @@ def judge(
 
 def _walks(past: Past) -> list[Walk]:
     """All queries that ever were registered, walked to their ends."""
-    return [walk_of(query, past) for query in lives_of(past.controls, 1.0)]
+    walks = [_walk_of(query, past) for query in lives_of(past.controls, 1.0)]
+    for walk in walks:
+        walk.go()
+    return walks
+
+
+def _walk_of(query: Registered, past: Past) -> Walk:
+    if query.plan.tells_events:
+        return Events(query, past)
+    return Ticks(query, past) if query.plan.by_ticks else Fixes(query, past)
 
 
 def changes(

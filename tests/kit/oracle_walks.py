@@ -1,28 +1,20 @@
-"""What a query tells from its registration on: its answers at one moment after the other, and what changes.
+"""What a query tells from its registration on: of events, or fix by fix (`oracle_ticks`: at ticks).
 
 `st_common.checks` says what the answer is at a moment. Here is when a query is judged, and why a pair comes, leaves or
 is told again; docs/how-it-works.md word by word, and where that leaves a choice, the docstrings make it.
 """
 
 import json
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
-from functools import cache, partial
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
 
 from st_common.checks.answers import (
-    Counted,
-    focal_of,
-    judged_rows,
     members_at,
     qualified_in,
-    rows_of_frame,
-    stays_until,
-    tick_at,
-    values_of,
 )
 from st_common.checks.history import (
     EXPIRED,
@@ -31,87 +23,25 @@ from st_common.checks.history import (
     LATER,
     NEVER,
     Era,
-    Moment,
     Registered,
-)
-from st_common.checks.nested import (
-    answer_above,
-    inner_of,
-    rows_below,
-    rows_of_groups,
-    rows_of_members,
-    selected,
 )
 from st_common.checks.visits import Told as ToldEvent
 from st_common.checks.visits import lived
-from st_common.checks.windows import open_stays, ticks_of, ways_of
-from st_common.query.frame import Frame, Sliding
-from st_common.query.plan import Aggregate, Outer, Plan, has_value
-from st_common.reference import sessions, sliding
-from st_common.reference.aggregate import Shown, group_names
+from st_common.query.plan import Plan
 from st_common.reference.metric import Ints
-from st_common.reference.travelled import outlives, units
 from tests.kit.oracle_expressions import fields_of
 from tests.kit.oracle_history import Past
 from tests.kit.oracle_rows import Change, Pair
 
-_EXPIRY, _FIX, _TICK = 0, 1, 2
+AT_EXPIRY, AT_FIX, AT_TICK = 0, 1, 2
 """In which order changes of one row and one event time come."""
 _AT_ONCE = (
     *("registered", "replaced", "dropped", "failed"),
     *("layer", "area"),
 )
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_STAMP = "%Y-%m-%dT%H:%M:%S.%fZ"
 
 Placed = tuple[tuple[Any, ...], Change]
 """A change with its order among those of its row of the log."""
-Below = tuple[str, str | None, int]
-"""What an aggregate counts: an object, its partner and the time of a fix; members are at no time (0)."""
-Member = tuple[int, str | None]
-"""A fix by its row among the events, and its partner."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a + says of a member."""
-
-    value: float | None = None
-    fields: str | None = None
-
-
-Rows = dict[Pair, tuple[Told, Mapping[str, Any]]]
-"""The rows that an outer query asks about, as they are told and by the names of their columns."""
-
-
-@cache
-def time_of(stamp: str) -> int:
-    """The time of a partner of a row, in microseconds."""
-    at = datetime.strptime(stamp, _STAMP).replace(tzinfo=UTC)
-    return (at - _EPOCH) // timedelta(microseconds=1)
-
-
-def told_of(aggregate: Aggregate, groups: Mapping[str, Shown]) -> dict[Pair, Told]:
-    """What is told of groups: their values, or of several what they show; one alone is their value as well."""
-    told: dict[Pair, Told] = {}
-    for name, shown in groups.items():
-        if not isinstance(shown, Mapping):
-            told[name, None] = Told(value=shown)
-            continue
-        values = [shown[value.name] for value in aggregate.values]
-        is_one = has_value(aggregate) and values[0] is not None
-        only = float(values[0]) if is_one else None
-        told[name, None] = Told(value=only, fields=json.dumps(shown))
-    return told
-
-
-def walk_of(query: Registered, past: Past) -> "Walk":
-    """The walk of a query, done."""
-    plan = query.plan
-    kind = Events if plan.tells_events else Ticks if plan.by_ticks else Fixes
-    walk = kind(query, past)
-    walk.go()
-    return walk
 
 
 class Walk:
@@ -140,7 +70,7 @@ class Walk:
         position: int,
         event_us: int,
         fix_us: int,
-        rank: int = _FIX,
+        rank: int = AT_FIX,
         value: float | None = None,
         fields: str | None = None,
     ) -> None:
@@ -172,7 +102,7 @@ class Walk:
         if plan.aggregate is not None or (plan.outer and plan.outer.aggregate):
             return {}
         events = self.events
-        rows = self.past.rows_of.get(name, _NONE)
+        rows = self.past.rows_of.get(name, NOTHING)
         by_then = rows[
             (events.kind[rows] == FIX)
             & (events.ts[rows] <= fix_us)
@@ -199,7 +129,7 @@ class Walk:
         return self.history.clock.time_at(position)
 
 
-_NONE = np.empty(0, np.int64)
+NOTHING = np.empty(0, np.int64)
 
 
 class Events(Walk):
@@ -234,10 +164,10 @@ class Events(Walk):
 
     def _rank(self, told: ToldEvent) -> int:
         if told.cause in _AT_ONCE:
-            return _FIX
+            return AT_FIX
         if self.query.plan.by_ticks or told.cause in ("dwell", "gap"):
-            return _TICK
-        return _EXPIRY if told.cause == "expired" else _FIX
+            return AT_TICK
+        return AT_EXPIRY if told.cause == "expired" else AT_FIX
 
     def _fields(self, plan: Plan, told: ToldEvent, known: int) -> str | None:
         fields, incident = self.shown(plan, known), plan.incident
@@ -295,7 +225,9 @@ class Fixes(Walk):
     def _teller(
         self, era: Era, name: str, row: int, position: int, event_us: int
     ) -> Callable[..., None]:
-        def tell(partner: str | None, sign: int, cause: str, rank: int = _FIX) -> None:
+        def tell(
+            partner: str | None, sign: int, cause: str, rank: int = AT_FIX
+        ) -> None:
             self.tell(
                 era,
                 (name, partner),
@@ -323,7 +255,7 @@ class Fixes(Walk):
             name, us = self.ids[row], int(events.event[row])
             was, now = self._answer.get(name, set()), partners.get(row, set())
             tell = self._teller(era, name, row, int(events.effect[row]), us)
-            cause, rank = _ENDS[int(events.kind[row])]
+            cause, rank = ENDS[int(events.kind[row])]
             for partner in was - now:
                 tell(partner, -1, cause, rank)
             for partner in now - was:
@@ -347,706 +279,5 @@ class Fixes(Walk):
         return dict.fromkeys(rows)
 
 
-_ENDS = {FIX: ("leave", _FIX), GONE: ("gone", _FIX), EXPIRED: ("expired", _EXPIRY)}
+ENDS = {FIX: ("leave", AT_FIX), GONE: ("gone", AT_FIX), EXPIRED: ("expired", AT_EXPIRY)}
 """Why pairs leave, by kind of event."""
-
-
-@dataclass(slots=True)
-class Lately:
-    """A row as it was told last; when it left, and the time of its fix then, None while it is chosen."""
-
-    told: Told
-    row: Mapping[str, Any]
-    left_us: int | None = None
-    fix_us: int | None = None
-
-
-@dataclass(slots=True)
-class Settling:
-    """A row that is chosen: since when, as what it was told last, the time of its fix then, and whether it counts."""
-
-    since_us: int
-    told: Told
-    fix_us: int
-    counts: bool = False
-
-
-class Ticks(Walk):
-    """A query that is judged at ticks."""
-
-    def __init__(self, query: Registered, past: Past) -> None:
-        super().__init__(query, past)
-        self._first_tick = tick_at(query, past.history)
-        self._tick_us = past.history.times.tick_us
-        self._answer: dict[Pair, float | None] = {}
-        self._shown: dict[Pair, str | None] = {}  # the columns, as they were told
-        self._until: dict[Pair, float | None] = {}  # until when members stay
-        self._below: dict[Below, Member] = {}  # what an aggregate counts
-        self._lately: dict[Pair, Lately] = {}  # of WINDOW above rows
-        self._aged: set[Pair] = set()  # those of them that are too old now
-        self._settling: dict[Pair, Settling] = {}  # of FOR above rows
-        self._ripe: set[Pair] = set()  # those of them that count from now on
-        self._judged: tuple[Moment, int] | None = None
-        self._rows: tuple[Moment, Rows] | None = None  # below at a moment
-        self._found: tuple[Moment, Counted] | None = None  # counted at a moment
-        self._at = self._row = NEVER  # the last tick, and the row of the log
-        self._era, self._now = query.eras[0], query.until(query.position + 1)
-        self._waits: set[int] = set()  # ticks at which windows of a frame move
-        self._entries = _NONE
-        if query.plan.window is not None:
-            came = np.flatnonzero(self.events.effect > query.position)
-            came = came[self.events.kind[came] == FIX]
-            self._entries = qualified_in(query, self.history, came).rows
-
-    def go(self) -> None:
-        """See `Walk.go`."""
-        for era in self.query.eras:
-            self._pass_ticks(era.position)
-            self._era, self._now = era, self.query.until(era.position + 1)
-            self._judge_at_once(era)
-        self._pass_ticks(self.query.end)
-        if self.query.end != LATER:
-            self._end_all()
-
-    def _pass_ticks(self, before: int) -> None:
-        """Judges all ticks that are due before a row of the log."""
-        while True:
-            due = [*self._due_ticks(before), *self._own_ticks(before)]
-            if not due:
-                return
-            self._row, self._at = min(due)
-            self._judge(self._row, self._at)
-
-    def _due_ticks(self, before: int) -> Iterator[tuple[int, int]]:
-        """The next tick at which something happened."""
-        events, start = self.events, max(self._row, self.query.position)
-        is_next = (events.due > start) | (
-            (events.due == self._row) & (events.tick > self._at)
-        )
-        next_ = np.flatnonzero(is_next & (events.due < before))
-        if len(next_):
-            due, tick = events.due[next_], events.tick[next_]
-            first = np.lexsort((tick, due))[0]
-            yield int(due[first]), int(tick[first])
-
-    def _own_ticks(self, before: int) -> Iterator[tuple[int, int]]:
-        """The next ticks at which something ages or ripens though nothing happens."""
-        own, window, us = set(self._waits), self.query.plan.window, self._tick_us
-        if window is not None and window.seconds is not None:
-            last_us = self.events.ts[self._entries] + round(window.seconds * 1e6)
-            ages = (last_us // us + 1) * us
-            own |= set(np.maximum(ages, self.events.tick[self._entries]).tolist())
-        own |= {self._age_of(row) for row in self._lately.values()}
-        own |= {self._ripe_at(row) for row in self._settling.values()}
-        later = sorted(tick for tick in own if tick > self._at)
-        if later:
-            past = int(self.history.clock.first_past(np.array(later[:1]))[0])
-            row = max(past, self._row)
-            if row < before:
-                yield row, later[0]
-
-    @property
-    def _lasting_us(self) -> int | None:
-        """How long rows count on; None where they go at once."""
-        window = self.query.plan.outer.window if self.query.plan.outer else None
-        seconds = window.seconds if window is not None else None
-        return None if seconds is None else round(seconds * 1e6)
-
-    def _age_of(self, row: Lately) -> int:
-        """The first tick at which a row that has left is too old; NEVER of one that has not."""
-        if row.left_us is None or self._lasting_us is None:
-            return NEVER
-        return ((row.left_us + self._lasting_us) // self._tick_us + 1) * self._tick_us
-
-    @property
-    def _settling_us(self) -> int | None:
-        """How long rows are chosen before they count; None where they count at once."""
-        seconds = self.query.plan.outer.lasting_s if self.query.plan.outer else None
-        return None if seconds is None else round(seconds * 1e6)
-
-    def _ripe_at(self, row: Settling) -> int:
-        """The first tick at which a row counts if it stays; NEVER of one that does."""
-        if row.counts or self._settling_us is None:
-            return NEVER
-        return -(-(row.since_us + self._settling_us) // self._tick_us) * self._tick_us
-
-    def _judge_at_once(self, era: Era) -> None:
-        """Before anything was seen nothing can be said with a time; what is in a window stays there."""
-        if self.history.clock.at(era.position) == NEVER:
-            return
-        if era.cause != "registered" and era.plan.window is not None:
-            return
-        moment = self.history.before(era.position, NEVER)
-        if era.plan.frame is not None:
-            moment = replace(moment, tick_us=max(self._at, 0), is_due=True)
-        self._judge_anew(
-            moment,
-            self.now_at(era.position),
-            position=era.position,
-            known=self.last_of(moment.seen),
-            plus=era.cause,
-            minus=lambda _: era.cause,
-            changed=era.cause,
-            rank=_FIX,
-        )
-
-    def _judge(self, row: int, tick: int) -> None:
-        """A tick that is judged at a row of the log."""
-        moment, events = self.history.at_tick(row, tick), self.events
-        happened = np.flatnonzero((events.due == row) & (events.tick == tick))
-        was = dict(self._below)
-        before = {
-            pair: (value, self._shown.get(pair)) for pair, value in self._answer.items()
-        }
-        self._aged = {
-            pair
-            for pair, one in self._lately.items()
-            if NEVER < self._age_of(one) <= tick
-        }
-        self._ripe = {
-            pair
-            for pair, one in self._settling.items()
-            if NEVER < self._ripe_at(one) <= tick
-        }
-        moved = self._move(moment, happened)
-        known = self.last_of(moment.judged)
-        stayed = self._judge_anew(
-            moment,
-            tick,
-            position=row,
-            known=known,
-            plus="enter",
-            minus=partial(self._minus, moment, happened, known),
-            changed="value",
-            rank=_TICK,
-        )
-        now = {
-            pair: (value, self._shown.get(pair)) for pair, value in self._answer.items()
-        }
-        if self.query.plan.outer is not None and now == before:
-            return
-        again = self._told_again(stayed, happened, moved, was, tick)
-        self._confirm(again, moment, known, row, tick)
-
-    # -- the answer ----------------------------------------------------------------------------------------------------
-
-    def _answer_at(self, moment: Moment, at_us: int) -> dict[Pair, Told]:
-        """The answer for what is known, with what a + would say of each member."""
-        outer = self._now.plan.outer
-        if outer is None:
-            return self._answer_of(self._now, moment, at_us)
-        rows = self._counting_rows(outer, moment, at_us)
-        if outer.aggregate is None:
-            return {pair: told for pair, (told, _) in rows.items()}
-        plain = [row for _, row in rows.values()]
-        above = answer_above(replace(outer, where=None), plain, self.history.source)
-        return told_of(outer.aggregate, above.values or {})
-
-    def _answer_of(
-        self, query: Registered, moment: Moment, at_us: int
-    ) -> dict[Pair, Told]:
-        """The same of a query that is about objects."""
-        plan = query.plan
-        found = self._counted_at(query, moment)
-        if plan.aggregate is not None:
-            return told_of(plan.aggregate, values_of(query, found, self.history))
-        if plan.window is not None:
-            known = self.last_of(moment.judged)
-            pairs = dict.fromkeys(zip(self.ids[found.rows], found.partner, strict=True))
-            return {
-                pair: Told(fields=self.shown(plan, known[pair[0]])) for pair in pairs
-            }
-        fields = self._columns(query, found, moment)
-        until = self._stays_until(query, found, moment, at_us)
-        rows = zip(
-            self.ids[found.rows].tolist(), found.partner, until, fields, strict=True
-        )
-        return {(name, p): Told(value=us, fields=shown) for name, p, us, shown in rows}
-
-    def _counted_at(self, query: Registered, moment: Moment) -> Counted:
-        """What the query, or the one whose rows it is about, tells of or counts; once for each moment."""
-        if self._found is None or self._found[0] is not moment:
-            self._found = moment, rows_below(query, self.history, moment)
-        return self._found[1]
-
-    def _columns(
-        self, query: Registered, found: Counted, moment: Moment
-    ) -> list[str | None]:
-        """The selected columns of members as JSON objects; of streams with the place; None without any."""
-        is_stream = query.plan.emit in ("istream", "dstream", "rstream")
-        texts = {
-            **({"x": "x", "y": "y"} if is_stream else {}),
-            **dict(query.plan.columns),
-        }
-        if not texts:
-            return [None] * len(found.rows)
-        values = [
-            selected(text, query, found, self.history, moment)
-            for text in texts.values()
-        ]
-        return [
-            json.dumps(dict(zip(texts, row, strict=True)))
-            for row in zip(*values, strict=True)
-        ]
-
-    def _stays_until(
-        self, query: Registered, found: Counted, moment: Moment, at_us: int
-    ) -> list[float | None]:
-        """Until when members stay; None without a velocity, and where nobody asks."""
-        plan, history = query.plan, self.history
-        if not plan.valid_until:
-            return [None] * len(found.rows)
-        focal = focal_of(plan, history, judged_rows(query, history, moment))
-        until = [
-            stays_until(plan, history, row, focal, at_us)[0]
-            for row in found.rows.tolist()
-        ]
-        return [None if np.isnan(one) else one for one in until]
-
-    def _rows_below(self, moment: Moment, at_us: int) -> Rows:
-        """The rows that the outer query asks about."""
-        if self._rows is None or self._rows[0] is not moment:
-            self._rows = moment, self._rows_anew(moment, at_us)
-        return self._rows[1]
-
-    def _rows_anew(self, moment: Moment, at_us: int) -> Rows:
-        inner = inner_of(self._now)
-        told = self._answer_of(inner, moment, at_us)
-        if inner.plan.aggregate is None:
-            found = self._counted_at(inner, moment)
-            rows = rows_of_members(inner, found, self.history, moment)
-            pairs = zip(self.ids[found.rows].tolist(), found.partner, strict=True)
-            return {
-                pair: (told[pair], row) for pair, row in zip(pairs, rows, strict=True)
-            }
-        found = self._counted_at(inner, moment)
-        values = values_of(inner, found, self.history)
-        rows = rows_of_groups(inner.plan, values)
-        return {
-            (name, None): (told[name, None], row)
-            for name, row in zip(values, rows, strict=True)
-        }
-
-    def _chosen_rows(self, outer: Outer, moment: Moment, at_us: int) -> Rows:
-        """Those of them that the outer query chooses now."""
-        rows = self._rows_below(moment, at_us)
-        plain = [row for _, row in rows.values()]
-        above = answer_above(Outer(where=outer.where), plain, self.history.source)
-        pairs = list(rows)
-        return {pairs[place]: rows[pairs[place]] for place in above.chosen}
-
-    def _counting_rows(self, outer: Outer, moment: Moment, at_us: int) -> Rows:
-        """The rows that are chosen now, and those that count on."""
-        chosen = self._chosen_rows(outer, moment, at_us)
-        if self._settling_us is not None:
-            counting = {pair for pair, row in self._settling.items() if row.counts}
-            counting |= self._ripe
-            return {pair: row for pair, row in chosen.items() if pair in counting}
-        lately = {
-            pair: (row.told, row.row)
-            for pair, row in self._lately.items()
-            if pair not in self._aged
-        }
-        return {**lately, **chosen}
-
-    def _below_at(self, moment: Moment) -> dict[Below, Member]:
-        """What is below an aggregate, or would be: rows of a frame, entries of a window, or members.
-
-        Nothing where nobody asks for it: rows that are told again, and fixes in windows that are no more.
-        """
-        plan = self._now.plan
-        if plan.outer is not None or (plan.frame is None and plan.emit != "rstream"):
-            return {}
-        found = self._counted_at(self._now, moment)
-        is_window = self.query.plan.window is not None
-        rows = zip(found.rows.tolist(), found.partner, strict=True)
-        return {
-            (self.ids[row], p, int(self.events.ts[row]) if is_window else 0): (row, p)
-            for row, p in rows
-        }
-
-    # -- what changes --------------------------------------------------------------------------------------------------
-
-    def _judge_anew(
-        self,
-        moment: Moment,
-        at_us: int,
-        *,
-        position: int,
-        known: Mapping[str, int],
-        plus: str,
-        minus: Callable[[Pair], str],
-        changed: str,
-        rank: int,
-    ) -> set[Pair]:
-        """Brings the answer to what holds now, by - and +; gives back the pairs that stayed as they were.
-
-        The value of an aggregate that changed is taken back and told anew, both with the cause `changed`. Other values
-        do not change by themselves.
-        """
-        now, was = self._answer_at(moment, at_us), self._answer
-        before, self._below = self._below, self._below_at(moment)
-        self._judged, stayed = (moment, at_us), set()
-        for pair in was.keys() | now.keys():
-            fix_us = self._fix_us(pair, known, at_us, leaves=pair not in now)
-            if pair in self._ripe and pair in now and not self._is_group:
-                row = self._settling[pair]
-                fix_us = row.fix_us if row.told == now[pair] else fix_us
-            both = pair in was and pair in now
-            if both and self._stays(pair, now[pair]):
-                stayed.add(pair)
-                continue
-            tell = partial(
-                self.tell, self._era, pair, position=position, event_us=at_us, rank=rank
-            )
-            if pair in was:
-                cause = changed if both else minus(pair)
-                fields = self._shown_last(pair, known, before)
-                tell(-1, cause, fix_us=fix_us, value=was[pair], fields=fields)
-                self._until.pop(pair, None)
-            if pair in now:
-                cause, told = changed if both else plus, now[pair]
-                tell(1, cause, fix_us=fix_us, value=told.value, fields=told.fields)
-                self._until[pair] = told.value
-        self._answer = {
-            pair: told.value if self._tells_values else None
-            for pair, told in now.items()
-        }
-        self._shown = {pair: told.fields for pair, told in now.items()}
-        self._remember(moment, known, at_us)
-        return stayed
-
-    @property
-    def _tells_values(self) -> bool:
-        """Whether what is told has values, so that one that changed is told: aggregates, and queries about rows."""
-        return (
-            self.query.plan.aggregate is not None or self.query.plan.outer is not None
-        )
-
-    @property
-    def _is_group(self) -> bool:
-        """Whether what is told of the rows of a query are values of groups."""
-        outer = self.query.plan.outer
-        return outer is not None and outer.aggregate is not None
-
-    def _stays(self, pair: Pair, told: Told) -> bool:
-        """Whether a pair that is in the answer before and after says the same."""
-        if not self._tells_values:
-            return True
-        same_fields = self._shown[pair] == told.fields
-        return self._answer[pair] == told.value and same_fields
-
-    def _shown_last(
-        self, pair: Pair, known: Mapping[str, int], was: Mapping[Below, Member]
-    ) -> str | None:
-        """The columns beside a -: of a frame's row its own, else of the last fix; of groups what was told."""
-        if self._tells_values:
-            return self._shown[pair]
-        plan = self._era.plan
-        row = known[pair[0]] if plan.frame is None else was[*pair, 0][0]
-        is_pair = plan.pairs is not None and pair[1] is not None
-        return self.shown(plan, row, known[pair[1]] if is_pair and pair[1] else None)
-
-    def _fix_us(
-        self, pair: Pair, known: Mapping[str, int], at_us: int, *, leaves: bool = True
-    ) -> int:
-        """The time of the fix that a change is about: of a row its own, of a value the tick, else the object's last."""
-        if self._is_group:
-            return at_us
-        left_us = self._lately[pair].fix_us if leaves and pair in self._lately else None
-        if left_us is not None:
-            return left_us
-        return self._own_fix_us(pair, known, at_us)
-
-    def _own_fix_us(self, pair: Pair, known: Mapping[str, int], at_us: int) -> int:
-        plan = self.query.plan
-        if plan.aggregate is not None:
-            return at_us
-        if plan.frame is not None and pair[1]:
-            return time_of(pair[1])
-        return int(self.events.ts[known[pair[0]]])
-
-    def _remember(self, moment: Moment, known: Mapping[str, int], at_us: int) -> None:
-        """Takes on the rows that WINDOW or FOR above them has seen."""
-        outer = self._now.plan.outer
-        if outer is None or (self._lasting_us is None and self._settling_us is None):
-            return
-        chosen = self._chosen_rows(outer, moment, at_us)
-        if self._lasting_us is not None:
-            self._remember_lasting(chosen, known, at_us)
-        if self._settling_us is not None:
-            self._remember_settling(chosen, known, at_us)
-
-    def _remember_lasting(
-        self, chosen: Rows, known: Mapping[str, int], at_us: int
-    ) -> None:
-        """Rows that left count on until they are too old."""
-        for pair in [*self._lately]:
-            row = self._lately[pair]
-            if pair in chosen:
-                continue
-            if pair in self._aged:
-                del self._lately[pair]
-            elif row.left_us is None:
-                row.fix_us = self._fix_us(pair, known, at_us)
-                row.left_us = at_us
-        for pair, (told, plain) in chosen.items():
-            self._lately[pair] = Lately(told=told, row=plain)
-        self._aged = set()
-
-    def _remember_settling(
-        self, chosen: Rows, known: Mapping[str, int], at_us: int
-    ) -> None:
-        """Rows that are not chosen begin anew."""
-        counting = {pair for pair, row in self._settling.items() if row.counts}
-        counting |= self._ripe
-        for pair in [*self._settling]:
-            if pair not in chosen:
-                del self._settling[pair]
-        for pair, (told, _) in chosen.items():
-            fix_us = self._own_fix_us(pair, known, at_us)
-            row = self._settling.setdefault(pair, Settling(at_us, told, fix_us))
-            if row.told != told:
-                row.told, row.fix_us = told, fix_us
-            row.counts = pair in counting
-        self._ripe = set()
-
-    def _end_all(self) -> None:
-        end = self.query.end
-        known = self.last_of(np.flatnonzero(self.events.effect < end))
-        now = self.now_at(end)
-        for pair, value in self._answer.items():
-            self.tell(
-                self._era,
-                pair,
-                -1,
-                self.query.end_cause,
-                position=end,
-                event_us=now,
-                fix_us=self._fix_us(pair, known, now),
-                value=value,
-                fields=self._shown_last(pair, known, self._below),
-            )
-
-    # -- why pairs leave -----------------------------------------------------------------------------------------------
-
-    def _minus(
-        self, moment: Moment, happened: Ints, known: Mapping[str, int], pair: Pair
-    ) -> str:
-        """Why a pair is no member any more: what ended the object, else its partner, else the first dead focal one."""
-        plan = self._now.plan
-        if plan.outer is None:
-            return self._minus_of(plan, moment, happened, known, pair)
-        if self._lasting_us is not None:
-            return "leave" if self._is_group else "aged"
-        if self._is_group or pair in self._rows_below(moment, moment.tick_us):
-            return "leave"
-        inner = inner_of(self._now).plan
-        return self._minus_of(inner, moment, happened, known, pair)
-
-    def _minus_of(
-        self,
-        plan: Plan,
-        moment: Moment,
-        happened: Ints,
-        known: Mapping[str, int],
-        pair: Pair,
-    ) -> str:
-        if plan.aggregate is not None:
-            return "leave"
-        if plan.window is not None:
-            return "aged"
-        if plan.frame is not None:
-            return self._minus_of_row(plan.frame, moment, happened, pair)
-        partner = [pair[1]] if plan.pairs is not None and pair[1] is not None else []
-        for name in (pair[0], *partner, *plan.focals):
-            kind = int(self.events.kind[known[name]])
-            if kind != FIX:
-                return _ENDS[kind][0]
-        return "leave"
-
-    def _minus_of_row(
-        self, frame: Frame, moment: Moment, happened: Ints, pair: Pair
-    ) -> str:
-        """Why a row is in no result any more: its stay ended with it, its object does not count, or it is too old."""
-        kinds = self.events.kind[happened[self.ids[happened] == pair[0]]]
-        ends = kinds[kinds != FIX]
-        ended = _ENDS[int(ends[0])][0] if len(ends) else None
-        counts = self._counting_objects(moment)
-        if counts is not None and pair[0] not in counts:
-            return ended or "leave"
-        return "aged" if ended is None or outlives(frame) else ended
-
-    def _counting_objects(self, moment: Moment) -> set[str] | None:
-        """The objects whose rows count, None: all. The condition is about the rows, all other clauses about objects."""
-        plan = self._now.plan
-        if not any(
-            (plan.inside, plan.neighbours, plan.join, plan.compare, plan.transforms)
-        ):
-            return None
-        plain = self._now.with_plans(
-            lambda own: replace(own, where=None, frame=None, outer=None)
-        )
-        found = members_at(plain, self.history, moment, by_ticks=True)
-        return set(self.ids[found.rows])
-
-    # -- what is told again --------------------------------------------------------------------------------------------
-
-    def _move(self, moment: Moment, happened: Ints) -> set[str]:
-        """Whose windows moved at a tick; and notes at which ticks they move by time alone."""
-        query, frame = self._now, self._now.plan.frame
-        if frame is None:
-            return set()
-        history, tick = self.history, moment.tick_us
-        stays = open_stays(frame, history, moment, query.position)
-        fixes = history.fixes.take(stays.rows)
-        ways = ways_of(frame, stays, fixes, history)
-        kept = rows_of_frame(query.plan, frame, fixes).maybe
-        kept = sliding.newest(ways, kept, history.times.window_rows)
-        own = ways.take(np.flatnonzero(kept))
-        ticks = ticks_of(frame, own, history, moment)[1]
-        coming, moved = kept.copy(), set[str]()
-        for window in frame.sliding:
-            stands = sliding.standing(window, frame, ways, ticks)
-            coming &= ~sliding.is_behind(window, ways, stands)
-            has_moved = (stands.last >= 0) & (stands.tick == tick)
-            moved |= set(ways.ids[has_moved])
-        if frame.session_s is not None and len(ways):
-            coming &= sessions.in_session(
-                frame.session_s, ways, kept, now=tick, tick_us=self._tick_us
-            )
-        self._waits = self._waits_for(frame, ways.event_us[coming], has=len(ways) > 0)
-        if any(_follows(window) for window in frame.sliding):
-            last = self.last_of(happened)
-            ended = {name for name, row in last.items() if self.events.kind[row] != FIX}
-            moved |= ended & set(ways.ids)
-        return moved
-
-    def _waits_for(self, frame: Frame, coming: Ints, *, has: bool) -> set[int]:
-        """The next ticks at which a window moves by time alone: one of a slide, one for every row that gets too old."""
-        us, waits = self._tick_us, set[int]()
-        if not has:
-            return waits
-        for window in frame.sliding:
-            if window.slide is not None and window.slide.by == "time":
-                step, origin = units(window.slide), round(1e6 * frame.origin_s)
-                following = (self._at - origin) // step * step + step + origin
-                waits.add(-(-following // us) * us)
-            elif window.slide is None and window.range.by == "time":
-                last_us = coming + units(window.range)
-                waits |= set(((last_us // us + 1) * us).tolist())
-        if frame.session_s is not None:
-            over_us = coming + round(1e6 * frame.session_s)
-            waits |= set(((over_us // us + 1) * us).tolist())
-        return waits
-
-    def _told_again(
-        self,
-        stayed: set[Pair],
-        happened: Ints,
-        moved: set[str],
-        was: Mapping[Below, Member],
-        tick: int,
-    ) -> set[Pair]:
-        """The pairs that stayed in an answer and are told again: every further fix, or all that stays (RSTREAM)."""
-        plan = self._now.plan
-        if plan.outer is not None:
-            # Its answer is another one, which is all that happens to rows.
-            return stayed if plan.emit == "rstream" else set()
-        if tick <= self._first_tick and plan.frame is None:
-            happened = _NONE  # some of it came before the query
-        if plan.emit == "every" or plan.valid_until:
-            return self._with_fixes(stayed, happened)
-        if plan.emit != "rstream":
-            return set()
-        changed = was.keys() ^ self._below.keys()
-        if plan.frame is not None:
-            names = moved | {name for name, *_ in changed}
-            return self._of_frame(stayed, names, was)
-        if plan.window is not None and plan.aggregate is not None:
-            came = (self.events.tick[self._entries] == tick).any()
-            return stayed if changed or came else set()
-        names = set(self.ids[happened])
-        # One fix of several in a window that is too old is nothing that happened to a member.
-        came_or_left = {row[:2] for row in was} != {row[:2] for row in self._below}
-        is_told = came_or_left or any(name in names for name, *_ in self._below)
-        return stayed if is_told else set()
-
-    def _with_fixes(self, stayed: set[Pair], happened: Ints) -> set[Pair]:
-        """Those whose object has a fix; also whose other object or focal one has one, where these are told about."""
-        plan, events = self._now.plan, self.events
-        names = set(self.ids[happened[events.kind[happened] != EXPIRED]])
-        shows_near = any('"near.' in text for _, text in plan.columns)
-        goes_with = plan.valid_until or shows_near
-        anew = goes_with and bool({*plan.focals} & set(self.ids[happened]))
-        of_other = any('"other.' in text for _, text in plan.columns)
-        return {
-            pair
-            for pair in stayed
-            if anew or pair[0] in names or (of_other and pair[1] in names)
-        }
-
-    def _of_frame(
-        self, stayed: set[Pair], names: set[str], was: Mapping[Below, Member]
-    ) -> set[Pair]:
-        """The rows of those whose result is told anew, or the groups that these rows are in, or were."""
-        aggregate = self._now.plan.aggregate
-        if aggregate is None:
-            return {pair for pair in stayed if pair[0] in names}
-        rows = {**was, **self._below}
-        own = [row for name, (row, _) in rows.items() if name[0] in names]
-        fixes = self.history.fixes.take(np.array(own, np.int64))
-        nobody = np.full(len(own), None, object)
-        every = np.arange(len(own))
-        groups = set(group_names(aggregate, fixes, every, nobody))
-        return {pair for pair in stayed if pair[0] in groups}
-
-    def _confirm(
-        self,
-        pairs: set[Pair],
-        moment: Moment,
-        known: Mapping[str, int],
-        row: int,
-        tick: int,
-    ) -> None:
-        """Members that stay and are told again."""
-        now, plan = self._answer_at(moment, tick) if pairs else {}, self._now.plan
-        for pair in pairs:
-            fix_us = self._fix_us(pair, known, tick)
-            told = now[pair]
-            is_known = plan.valid_until and plan.emit == "changes"
-            if is_known and _is_same(self._until.get(pair, 0.0), told.value):
-                continue
-            self._until[pair] = told.value
-            self.tell(
-                self._era,
-                pair,
-                0,
-                "inside",
-                position=row,
-                event_us=tick,
-                fix_us=tick if plan.outer is not None else fix_us,
-                rank=_TICK,
-                value=told.value,
-                fields=told.fields,
-            )
-
-    def held(self) -> dict[Pair, float | None]:
-        """See `Walk.held`: found anew for what it was judged on last."""
-        if self._judged is None:
-            return {}
-        now = self._answer_at(*self._judged)
-        is_value = self.query.plan.aggregate is not None
-        return {pair: told.value if is_value else None for pair, told in now.items()}
-
-
-def _follows(window: Sliding) -> bool:
-    """Whether a window goes along with whatever its object does, also with its end."""
-    return window.slide is None and window.range.by != "time"
-
-
-def _is_same(said: float | None, value: float | None) -> bool:
-    """Whether a member stays as long as was said: to a millisecond."""
-    if said is None or value is None:
-        return said is value
-    return said == value or abs(said - value) <= 0.001
