@@ -3,8 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,8 +12,7 @@ from st_common.config.home import Home
 from st_common.errors import QualityError
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPORT_QUALITY
-from st_common.quality.daily import report_days
-from st_common.quality.engines import LOCAL, Engine
+from st_common.quality.daily import engine_of, report_days
 
 
 def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -26,23 +24,12 @@ def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
         streams,
         arguments.day,
         checked_us=time.time_ns() // 1000,
-        begin=partial(_engine, home, arguments.engine),
+        begin=partial(engine_of, home, arguments.engine),
     )
     return {
         "days": [report.to_json() for report in reports],
         "breaches": sum(report.breaches for report in reports),
     }
-
-
-@contextmanager
-def _engine(home: Home, name: str) -> Iterator[Engine]:
-    if name == "local":
-        yield LOCAL
-        return
-    from st_common.spark.quality import spark_engine
-
-    with spark_engine(home) as engine:
-        yield engine
 
 
 def _code_of(summary: Mapping[str, Any]) -> int:

@@ -1,1 +1,5 @@
-"""What the DAGs in dags/ share: how a job is called, and what its exit code means to Airflow. No Spark in here."""
+"""What DAGs of `dags/` share: the operator that runs a job, forms made of what jobs declare, links, notes, our pages.
+
+Nothing here computes: a task starts a process of the jobs' own environment and reads what it prints last. No Spark, no
+tables; Airflow is imported here alone. Begin with `operator`, then `form`.
+"""

@@ -1,7 +1,8 @@
 """`fairway quality`: the reports of days, and a first contract of a stream."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Literal
+from functools import partial
+from typing import Annotated, Literal
 
 import typer
 
@@ -9,13 +10,6 @@ from st_common.cli import context
 from st_common.cli.arguments import Stream
 from st_common.cli.lineage import told_as
 from st_common.errors import QualityError
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-
-    from st_common.config.home import Home
-    from st_common.quality.engines import Engine
 
 
 @told_as("report_quality")
@@ -38,7 +32,7 @@ def report(
     """Check days against the contracts and write their reports; exit code 3: a rule of severity error is broken."""
     import time
 
-    from st_common.quality.daily import report_days
+    from st_common.quality.daily import engine_of, report_days
 
     home = context.home(ctx, must_exist=True)
     reports = report_days(
@@ -46,7 +40,7 @@ def report(
         context.streams(ctx),
         day.date() if day else None,
         checked_us=time.time_ns() // 1000,
-        begin=_engine_of(home, engine),
+        begin=partial(engine_of, home, engine),
     )
     for one in reports:
         verdict = f"{one.breaches} broken" if one.breaches else "all promises kept"
@@ -55,18 +49,6 @@ def report(
         typer.echo("no day is due")
     if any(one.breaches for one in reports):
         raise typer.Exit(QualityError.exit_code)
-
-
-def _engine_of(
-    home: "Home", engine: str
-) -> "Callable[[], AbstractContextManager[Engine]]":
-    if engine == "local":
-        from st_common.quality.engines import local
-
-        return local
-    from st_common.spark.quality import spark_engine
-
-    return lambda: spark_engine(home)
 
 
 def propose(

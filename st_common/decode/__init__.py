@@ -1,4 +1,8 @@
-"""Bytes of a segment to fixes and rejects."""
+"""Bytes of a segment to fixes and rejects: times, numbers, places, attributes, and what is wrong with a record.
+
+How bytes are cut into records is a format's affair (`formats`). Each reject keeps its bytes and its reason. Begin with
+`judge`, then `columns`.
+"""
 
 from dataclasses import replace
 

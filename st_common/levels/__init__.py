@@ -1,1 +1,5 @@
-"""The levels of storage below an engine's memory (PLACE, SPEC P2): `latest` and `snapshots`, made from tables alone."""
+"""History below an engine's memory (PLACE, SPEC P2): `latest`, `snapshots` and visits, made from tables alone.
+
+Whoever makes them, and when, they are the same: the version of a commit is a place in the log. Begin with `taking`,
+then `visits`.
+"""

@@ -1,1 +1,5 @@
-"""How long everything that is stored lives: compaction, retention, and what was left behind (docs/operations.md)."""
+"""How long everything that is stored lives: compaction, retention, backups, and what was left behind.
+
+It decides what is due and asks `tables` to do it; docs/operations.md says what is kept for how long. Begin with
+`maintain`.
+"""

@@ -1,7 +1,7 @@
 """The quality reports that are due: which days, of which streams, written and recorded."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -13,7 +13,7 @@ from st_common.errors import ConfigError
 from st_common.ops.alerts import tell_once
 from st_common.quality.check import check_day
 from st_common.quality.due import Due
-from st_common.quality.engines import Engine, local
+from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import Finding
 from st_common.quality.home_check import check_heartbeats, check_now
 from st_common.quality.index_page import write_index
@@ -50,13 +50,29 @@ class DayReport:
         }
 
 
+@contextmanager
+def engine_of(home: Home, name: str) -> Iterator[Engine]:
+    """An engine for as long as the block runs: `local`, or `spark` in a job's session.
+
+    Raises:
+        ConfigError: there is no Java or no jars, or a session that exists lacks Delta or Sedona.
+    """
+    if name == "local":
+        yield LOCAL
+        return
+    from st_common.spark.quality import spark_engine
+
+    with spark_engine(home) as engine:
+        yield engine
+
+
 def report_days(
     home: Home,
     streams: Mapping[str, StreamSettings],
     day: date | None,
     *,
     checked_us: int,
-    begin: Callable[[], AbstractContextManager[Engine]] = local,
+    begin: Callable[[], AbstractContextManager[Engine]] = lambda: nullcontext(LOCAL),
 ) -> list[DayReport]:
     """Checks days and writes their reports and results; doing it again replaces both.
 

@@ -1,7 +1,6 @@
 """Where the rows of a check are read, judged and replaced: in this process, or on Spark (`st_common.spark.quality`)."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -97,9 +96,3 @@ class _Local:
 
 
 LOCAL: Engine = _Local()
-
-
-@contextmanager
-def local() -> Iterator[Engine]:
-    """The engine of this process, as `report_days` begins it."""
-    yield LOCAL

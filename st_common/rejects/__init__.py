@@ -1,1 +1,4 @@
-"""Rejected records that are good by the settings of now: into the log once more, each once (docs/adr/0088)."""
+"""Rejected records: which and why, and those that are good by the settings of now once more into the log.
+
+A record comes back once, whoever asks how often (docs/adr/0088). Begin with `listed`, then `replay`.
+"""

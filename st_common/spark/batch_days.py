@@ -11,10 +11,10 @@ No fix passes through the driver, and nothing but tables through the home folder
 import itertools
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
-from functools import cache
+from functools import partial
 from functools import reduce as folded_by
 from operator import add, itemgetter
 
@@ -56,7 +56,7 @@ from st_common.position import position_of
 from st_common.query.plan import Plan
 from st_common.spark.causes import cause_of
 from st_common.spark.delta import ReplaceOnSpark, fixes_between
-from st_common.spark.session import configured, job_session
+from st_common.spark.session import configured, late_session
 
 Batches = Iterable[pa.RecordBatch]
 Session = Callable[[], SparkSession]
@@ -134,33 +134,16 @@ def _shards_of(home: Home, stream: StreamSettings) -> int:
     return topology.shards if topology and on_spark else stream.spark.cores
 
 
-@contextmanager
-def _session_of(home: Home, stream: StreamSettings) -> Iterator[Session]:
-    """A function that gives a session, which begins when it is called first and ends with the block.
-
-    One that there is, as of spark-submit or a notebook, is taken, and goes on.
-    """
-    log = home.stream(stream.name) / FOLDER / "spark.log"
-    is_there = SparkSession.getActiveSession() is not None
-    with ExitStack() as stack:
-
-        @cache
-        def begun() -> SparkSession:
-            if not is_there:
-                check_master(stream.name, stream.spark)
-            return stack.enter_context(
-                job_session(
-                    home,
-                    f"fairway-reprocess-{stream.name}",
-                    place=stream.spark,
-                    log_file=log,
-                    **OWN,
-                )
-            )
-
-        if is_there:  # known to this thread alone, and days may be folded in another
-            begun()
-        yield begun
+def _session_of(home: Home, stream: StreamSettings) -> AbstractContextManager[Session]:
+    """A function that gives a session, which begins when it is called first and ends with the block."""
+    return late_session(
+        home,
+        f"fairway-reprocess-{stream.name}",
+        check=partial(check_master, stream.name, stream.spark),
+        place=stream.spark,
+        log_file=home.stream(stream.name) / FOLDER / "spark.log",
+        **OWN,
+    )
 
 
 @dataclass(frozen=True)

@@ -164,10 +164,29 @@ def job_session(
 
 
 @contextlib.contextmanager
-def late_session(home: Home, app: str) -> Iterator[Callable[[], SparkSession]]:
-    """Gives `job_session` when it is asked for first, the same from then on: there may be nothing to do for it."""
+def late_session(
+    home: Home, app: str, *, check: Callable[[], None] = lambda: None, **how: Any
+) -> Iterator[Callable[[], SparkSession]]:
+    """Gives `job_session` when it is asked for first, the same from then on: there may be nothing to do for it.
+
+    Args:
+        home: the home folder.
+        app: the name, for people.
+        check: called before a session begins; one that exists is taken as it is.
+        **how: as `job_session` takes it.
+    """
+    is_there = SparkSession.getActiveSession() is not None
     with contextlib.ExitStack() as stack:
-        yield cache(lambda: stack.enter_context(job_session(home, app)))
+
+        @cache
+        def begun() -> SparkSession:
+            if not is_there:
+                check()
+            return stack.enter_context(job_session(home, app, **how))
+
+        if is_there:  # known to this thread alone, and another may ask
+            begun()
+        yield begun
 
 
 @contextlib.contextmanager
