@@ -133,6 +133,13 @@ app.add_typer(
     help="Records that could not be read: which and why, and once more after a mend.",
 )
 
+_backups = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(
+    _backups,
+    name="backup",
+    help="Copy the home beside running streams, and put a copy back.",
+)
+
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "try"): trial.try_query,
     (_queries, "register"): query.register,
@@ -175,8 +182,8 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "backtest"): backtest.backtest,
     (app, "verify"): verify.verify,
     (app, "maintain"): maintain.maintain,
-    (app, "backup"): backup.backup,
-    (app, "restore"): backup.restore,
+    (_backups, "create"): backup.create,
+    (_backups, "restore"): backup.restore,
     (app, "status"): run.status,
     (app, "metrics"): metrics.metrics,
     (app, "doctor"): run.doctor,

@@ -1,4 +1,4 @@
-"""`fairway backup`, `fairway restore`: a copy of the home beside running streams, and back."""
+"""`fairway backup`: a copy of the home beside running streams, and back."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from st_common.lifecycle.backup import BackedUp
 
 
-def backup(
+def create(
     ctx: typer.Context,
     folder: Annotated[
         Path, typer.Argument(metavar="FOLDER", help="Where to; it must not exist yet.")
@@ -30,7 +30,9 @@ def restore(
     ctx: typer.Context,
     folder: Annotated[
         Path,
-        typer.Argument(metavar="FOLDER", help="A folder that `fairway backup` made."),
+        typer.Argument(
+            metavar="FOLDER", help="A folder that `fairway backup create` made."
+        ),
     ],
 ) -> None:
     """Put a backup in the place of the home, which must not be there: all of it, each file checked, or nothing."""

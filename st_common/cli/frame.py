@@ -27,6 +27,11 @@ _INTERRUPTED = 130
 _UNEXPECTED = 1
 _LASTING = frozenset({"run", "serve", "capture", "deliver"})
 """Commands of one stream, or of all that can run: they are supervised, and one wrong table ends none but its own."""
+MOVED = {
+    "backup": "backup create FOLDER",
+    "restore": "backup restore FOLDER",
+}
+"""What a command of an older version is called now, by the words that called it."""
 
 
 @dataclass(slots=True)
@@ -85,6 +90,12 @@ class FairwayGroup(TyperGroup):
             return 0
         return result
 
+    def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
+        """The command that the words call; those of an older version are refused with what to write now."""
+        if args and args[0] not in self.commands:
+            _refuse_moved([*ctx.command_path.split()[1:], *args])
+        return super().resolve_command(ctx, args)
+
     def main(  # type: ignore[override]
         self,
         args: Sequence[str] | None = None,
@@ -105,6 +116,16 @@ class FairwayGroup(TyperGroup):
         if standalone_mode:
             sys.exit(code)
         return code
+
+
+def _refuse_moved(words: list[str]) -> None:
+    """Raises a ConfigError where the words begin as a command of an older version did."""
+    for length in (2, 1):
+        old = " ".join(words[:length])
+        if old in MOVED:
+            raise ConfigError(
+                f"`fairway {old}` of older versions is `fairway {MOVED[old]}` now"
+            )
 
 
 def _stand_in() -> None:

@@ -109,7 +109,7 @@ def positions(home: Home, stream: str) -> Iterator[tuple[Path, str, int]]:
 
 
 def _way_out(stream: str, log: Log) -> str:
-    whole = f"restore all of the home from one backup (`fairway restore`), or the log that {stream} had"
+    whole = f"restore all of the home from one backup (`fairway backup restore`), or the log that {stream} had"
     if not log.end() or log.purged_before():
         return whole
     return f"{whole}; or `fairway streams reset {stream}` makes all tables of {stream} again from this log"

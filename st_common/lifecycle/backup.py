@@ -157,7 +157,7 @@ def _manifest(backup: Path) -> dict[str, Any]:
     if manifest is None or not isinstance(manifest.get("files"), dict):
         raise StateError(
             f"{backup} has no manifest ({MANIFEST}): it is no backup, or one that was cut off",
-            hint="name the folder that `fairway backup` made",
+            hint="name the folder that `fairway backup create` made",
         )
     if manifest.get("format") != _FORMAT:
         raise StateError(

@@ -168,19 +168,19 @@ def test_leases_stay_behind_and_a_folder_with_files_is_refused(
     home: Home, tmp_path: Path
 ):
     copy = tmp_path / "copy"
-    said = fairway(home.root, "backup", str(copy))
+    said = fairway(home.root, "backup", "create", str(copy))
     assert "files" in said
     assert (home.stream("grid") / "lease.json").exists()
     assert not (copy / "streams" / "grid" / "lease.json").exists()
     assert (copy / "id.key").read_bytes() == (home.root / "id.key").read_bytes()
     assert (copy / "id.key").stat().st_mode & 0o077 == 0
-    assert "is not empty" in fairway(home.root, "backup", str(copy), code=2)
+    assert "is not empty" in fairway(home.root, "backup", "create", str(copy), code=2)
     with pytest.raises(ConfigError, match="lies in the home"):
         back_up(home, home.root / "backup")
 
 
 def test_a_backup_is_restored_by_one_command_and_goes_on(home: Home, tmp_path: Path):
-    said = fairway(home.root, "backup", str(tmp_path / "copy"))
+    said = fairway(home.root, "backup", "create", str(tmp_path / "copy"))
     for what in ("grid: log at 21.0", "changes/grid at 21.0", "positions/grid at 21.0"):
         assert what in said
     arrive(home, 20)
@@ -188,7 +188,7 @@ def test_a_backup_is_restored_by_one_command_and_goes_on(home: Home, tmp_path: P
     calm = {name: rows_before(home, name, 22) for name in ("changes", "positions")}
     shutil.move(home.root, tmp_path / "lost")
     assert "changes/grid at 21.0" in fairway(
-        home.root, "restore", str(tmp_path / "copy")
+        home.root, "backup", "restore", str(tmp_path / "copy")
     )
     arrive(home, 20)
     fairway(home.root, "run", "grid", "--until-idle")
@@ -200,9 +200,9 @@ def test_a_backup_is_restored_by_one_command_and_goes_on(home: Home, tmp_path: P
 
 def test_a_restore_mixes_nothing(home: Home, tmp_path: Path):
     copy = tmp_path / "copy"
-    fairway(home.root, "backup", str(copy))
+    fairway(home.root, "backup", "create", str(copy))
     before = sorted(home.root.rglob("*"))
-    assert "is not mixed" in fairway(home.root, "restore", str(copy), code=2)
+    assert "is not mixed" in fairway(home.root, "backup", "restore", str(copy), code=2)
     assert sorted(home.root.rglob("*")) == before
 
 
@@ -211,7 +211,7 @@ def test_a_backup_that_is_not_whole_restores_nothing(
     home: Home, tmp_path: Path, fault: str
 ):
     copy, other = tmp_path / "copy", tmp_path / "other"
-    fairway(home.root, "backup", str(copy))
+    fairway(home.root, "backup", "create", str(copy))
     victim = next(iter(sorted(copy.rglob("*.parquet"))))
     if fault == "changed":
         content = bytearray(victim.read_bytes())
@@ -225,7 +225,7 @@ def test_a_backup_that_is_not_whole_restores_nothing(
         text = (copy / "backup.json").read_text()
         name = str(victim.relative_to(copy))
         (copy / "backup.json").write_text(text.replace(name, "../stolen"))
-    said = fairway(other, "restore", str(copy), code=2)
+    said = fairway(other, "backup", "restore", str(copy), code=2)
     assert len(said.strip().splitlines()) == 1
     assert not other.exists()
     assert not [path for path in tmp_path.iterdir() if "restoring" in path.name]
@@ -234,6 +234,6 @@ def test_a_backup_that_is_not_whole_restores_nothing(
 def test_a_backup_says_that_a_log_is_older_than_its_tables(home: Home, tmp_path: Path):
     newest = max(home.log("grid").rglob("*.seg"))
     newest.unlink()
-    said = fairway(home.root, "backup", str(tmp_path / "copy"), code=1)
+    said = fairway(home.root, "backup", "create", str(tmp_path / "copy"), code=1)
     assert "WRONG" in said
     assert "ends at 20.0" in said

@@ -216,7 +216,16 @@ def test_a_name_that_is_no_text_is_told_in_escapes(tmp_path: Path):
     """File names are bytes; a terminal of UTF-8 has no sign for these."""
     (tmp_path / "home").mkdir()
     done = subprocess.run(
-        [sys.executable, "-m", "st_common.cli", "backup", b"\xff", "--home", "home"],
+        [
+            sys.executable,
+            "-m",
+            "st_common.cli",
+            "backup",
+            "create",
+            b"\xff",
+            "--home",
+            "home",
+        ],
         cwd=tmp_path,
         env=os.environ | {"PYTHONIOENCODING": "utf-8:strict", "PYTHONPATH": str(ROOT)},
         capture_output=True,

@@ -99,7 +99,12 @@ def test_doctor_finds_an_older_log_and_says_the_ways_out(root: Path, more: int):
     arrive(root, 1000, more)
     said = fairway(root, "doctor", code=1)
     (wrong,) = [line for line in said.splitlines() if line.startswith("WRONG")]
-    for word in ("stream grid", "stands at", "fairway restore", "streams reset grid"):
+    for word in (
+        "stream grid",
+        "stands at",
+        "fairway backup restore",
+        "streams reset grid",
+    ):
         assert word in wrong
     assert wrong in fairway(root, "doctor", "--repair", code=1)
 
