@@ -109,7 +109,7 @@ _layers = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=N
 app.add_typer(
     _layers,
     name="layer",
-    help="Load layers of features that do not move, and look at them.",
+    help="Load layers of features that do not move, look at them, and join fixes with them.",
 )
 
 _streams = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
@@ -151,6 +151,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_layers, "load"): layer.load,
     (_layers, "list"): layer.list_layers,
     (_layers, "show"): layer.show,
+    (_layers, "join"): join.join,
     (_streams, "list"): streams.list_streams,
     (_streams, "reshard"): streams.reshard,
     (_streams, "reset"): streams.reset,
@@ -175,7 +176,6 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "shell"): shell,
     (app, "why"): why.why,
     (app, "sql"): read.sql,
-    (app, "join"): join.join,
     (app, "run"): run.run,
     (app, "deliver"): deliver.deliver,
     (app, "reprocess"): reprocess.reprocess,

@@ -1,4 +1,4 @@
-"""`fairway join`: the stored fixes of a stream with the features of a layer."""
+"""`fairway layer join`: the stored fixes of a stream with the features of a layer."""
 
 from typing import TYPE_CHECKING, Annotated, Literal
 

@@ -1,4 +1,4 @@
-"""`fairway join`: stored fixes with the features of a layer, on the command line (SPEC B2)."""
+"""`fairway layer join`: stored fixes with the features of a layer, on the command line (SPEC B2)."""
 
 import json
 
@@ -54,7 +54,7 @@ def command(tmp_path_factory):
     rows = layer_rows(features_of(FEATURES), regions)
     tables.replace(home.table("layers", "places"), rows, load_contract("layers"))
     where = ["--home", str(home.root), "--conf", str(conf)]
-    return lambda *words: CliRunner().invoke(app, ["join", *words, *where])
+    return lambda *words: CliRunner().invoke(app, ["layer", "join", *words, *where])
 
 
 def pairs_of(done):
