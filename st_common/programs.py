@@ -261,7 +261,7 @@ DELIVER = Program(
 )
 REPORT_STREAMS = Program(
     "report_streams",
-    "Writes for each stream that has fixes the page of its last hours, as `fairway report` does.",
+    "Writes for each stream that has fixes the page of its last hours, as `fairway streams report` does.",
     (
         Parameter("stream", named(), "only this stream; none: all that have fixes"),
         Parameter(

@@ -53,7 +53,7 @@ function writeBeside(metafile) {
     for (const name of ['index.html', 'icon.svg']) copyFileSync(join(here, 'src', name), join(out, name));
 }
 
-// The page as one file: what scripts, styles and the worker of the map are stands in it. `fairway report` puts the answers
+// The page as one file: what scripts, styles and the worker of the map are stands in it. `fairway streams report` puts the answers
 // in; the browser keeps such a page from asking anybody for anything.
 async function writeReport() {
     const whole = { ...options, splitting: false, minify: true, write: false, metafile: false };

@@ -116,7 +116,7 @@ _streams = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=
 app.add_typer(
     _streams,
     name="streams",
-    help="See on which engine streams run, and take them to another one, begin them anew.",
+    help="See on which engine streams run, take them to another one, begin them anew, report on them.",
 )
 
 _quality = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
@@ -157,6 +157,7 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_streams, "reset"): streams.reset,
     (_streams, "retry"): streams.retry,
     (_streams, "skip"): streams.skip,
+    (_streams, "report"): report.report,
     (_quality, "report"): quality.report,
     (_quality, "propose"): quality.propose,
     (_quality, "release"): quality.release,
@@ -166,7 +167,6 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "check"): check.check,
     (app, "replay"): capture.replay,
     (app, "capture"): capture.capture,
-    (app, "report"): report.report,
     (app, "serve"): serve.serve,
     (app, "simulate"): simulate.simulate,
     (app, "explain"): explain.explain,

@@ -30,6 +30,7 @@ _LASTING = frozenset({"run", "serve", "capture", "deliver"})
 MOVED = {
     "backup": "backup create FOLDER",
     "restore": "backup restore FOLDER",
+    "report": "streams report PAGE",
     "join": "layer join STREAM LAYER",
 }
 """What a command of an older version is called now, by the words that called it."""

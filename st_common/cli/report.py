@@ -1,4 +1,4 @@
-"""`fairway report`: the page of a home as one file, as it was between two times."""
+"""`fairway streams report`: the page of a home as one file, as it was between two times."""
 
 from pathlib import Path
 from typing import Annotated

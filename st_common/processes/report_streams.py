@@ -17,7 +17,7 @@ from st_common.server.report import has_fixes, report_home
 
 
 def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Writes for each stream that has fixes the page of its last hours, as `fairway report` does."""
+    """Writes for each stream that has fixes the page of its last hours, as `fairway streams report` does."""
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf)

@@ -507,7 +507,14 @@ def write_report(served: Served, file: Path) -> Path:
     """Writes a report of the home as the command does."""
     command = [sys.executable, "-m", "st_common.cli", "--home", served.folder / "home"]
     done = subprocess.run(
-        [*map(str, command), "report", str(file), "--from", "2026-06-20T00:00:00Z"],
+        [
+            *map(str, command),
+            "streams",
+            "report",
+            str(file),
+            "--from",
+            "2026-06-20T00:00:00Z",
+        ],
         capture_output=True,
         text=True,
         timeout=500,

@@ -244,7 +244,14 @@ def test_a_report_shows_the_zone_of_whoever_opens_it(
     file = tmp_path / "day.html"
     command = [sys.executable, "-m", "st_common.cli", "--home", served.folder / "home"]
     subprocess.run(
-        [*map(str, command), "report", str(file), "--from", "2026-06-20T00:00:00Z"],
+        [
+            *map(str, command),
+            "streams",
+            "report",
+            str(file),
+            "--from",
+            "2026-06-20T00:00:00Z",
+        ],
         capture_output=True,
         timeout=500,
         check=True,

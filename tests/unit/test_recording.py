@@ -78,7 +78,7 @@ def test_a_home_without_streams_is_told_how_one_comes_to_be(tmp_path: Path):
     page, home = tmp_path / "day.html", str(tmp_path)
     (tmp_path / "streams.toml").write_text("")
     done = CliRunner().invoke(
-        app, ["--home", home, "--conf", home, "report", str(page)]
+        app, ["--home", home, "--conf", home, "streams", "report", str(page)]
     )
     assert done.exit_code == 2
     assert "there is no stream to report about (fairway check FILE" in done.output
@@ -100,7 +100,7 @@ def test_what_cannot_be_reported_is_said(tmp_path: Path, options: list[str], tol
     (home.root / "conf" / "streams.toml").write_text(CONF)
     page = tmp_path / "day.html"
     done = CliRunner().invoke(
-        app, ["--home", str(home.root), "report", str(page), *options]
+        app, ["--home", str(home.root), "streams", "report", str(page), *options]
     )
     assert done.exit_code == 2
     assert told in done.stderr
@@ -138,7 +138,9 @@ def test_a_report_begins_a_second_before_the_first_fix_and_ends_with_the_newest(
     home: Home, tmp_path: Path
 ):
     page = tmp_path / "day.html"
-    done = CliRunner().invoke(app, ["--home", str(home.root), "report", str(page)])
+    done = CliRunner().invoke(
+        app, ["--home", str(home.root), "streams", "report", str(page)]
+    )
     assert done.exit_code == 0, done.stderr
     assert "2026-06-20 07:59:59 to 2026-06-20 08:00:30 UTC" in done.stdout
     told = recorded(page)
@@ -156,7 +158,7 @@ def test_a_report_of_a_time_without_fixes_says_when_there_are_some(
     options = ["--from", "2024-05-01T00:00:00Z", "--to", "2024-05-01T01:00:00Z"]
     page = tmp_path / "empty.html"
     place = ["--home", str(home.root)]
-    done = CliRunner().invoke(app, [*place, "report", str(page), *options])
+    done = CliRunner().invoke(app, [*place, "streams", "report", str(page), *options])
     assert done.exit_code == 0
     assert done.stderr == (
         "note: no fix lies in that time; there are some from 2026-06-20 08:00:00 to 2026-06-20 08:00:30 UTC\n"
