@@ -123,14 +123,7 @@ _quality = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=
 app.add_typer(
     _quality,
     name="quality",
-    help="Check days against the contracts, and propose one for a stream.",
-)
-
-_rejects = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(
-    _rejects,
-    name="rejects",
-    help="Records that could not be read: which and why, and once more after a mend.",
+    help="Check days against the contracts, and see and replay what could not be read.",
 )
 
 _backups = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
@@ -161,8 +154,8 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_quality, "report"): quality.report,
     (_quality, "propose"): quality.propose,
     (_quality, "release"): quality.release,
-    (_rejects, "list"): rejects.list_rejects,
-    (_rejects, "replay"): rejects.replay,
+    (_quality, "rejects"): rejects.list_rejects,
+    (_quality, "replay-rejects"): rejects.replay,
     (app, "partition"): layer.partition,
     (app, "check"): check.check,
     (app, "replay"): capture.replay,

@@ -176,7 +176,7 @@ def _write_report(
     if report.ahead:
         typer.echo(
             f"warning: {report.ahead:,} records are rejects, ahead_of_stream: their event time leaps more than "
-            f"max_jump_s ahead of all others; after a run, fairway rejects list {stream} shows them",
+            f"max_jump_s ahead of all others; after a run, fairway quality rejects {stream} shows them",
             err=True,
         )
     for each in named:

@@ -30,6 +30,8 @@ _LASTING = frozenset({"run", "serve", "capture", "deliver"})
 MOVED = {
     "backup": "backup create FOLDER",
     "restore": "backup restore FOLDER",
+    "rejects replay": "quality replay-rejects STREAM",
+    "rejects": "quality rejects STREAM",
     "report": "streams report PAGE",
     "join": "layer join STREAM LAYER",
 }

@@ -1,4 +1,4 @@
-"""`fairway rejects`: records that could not be read: which and why, and once more after a mend."""
+"""`fairway quality rejects`, `replay-rejects`: records that could not be read, and once more after a mend."""
 
 from dataclasses import asdict
 from datetime import datetime

@@ -109,7 +109,7 @@ def _name_rejects(home: "Home", stream: str) -> None:
     counts = listed(home, stream, most=0).counts
     if counts:
         said = ", ".join(f"{count:,} {reason}" for reason, count in counts.items())
-        typer.echo(f"{stream}: rejects: {said}; fairway rejects list {stream}")
+        typer.echo(f"{stream}: rejects: {said}; fairway quality rejects {stream}")
 
 
 def _warn_of_late(

@@ -255,7 +255,7 @@ def test_listings_are_json_lines_with_names_that_stay(run, tmp_path: Path) -> No
     assert of_queries == {"box", "groups", "near", "told"}
     assert {"what", "problem"} <= set(verified[-1])
     assert rows_of(run("sql", "SELECT 1 AS n", "--json")) == [{"n": 1}]
-    (rejects,) = rows_of(run("rejects", "replay", "s", "--json"))
+    (rejects,) = rows_of(run("quality", "replay-rejects", "s", "--json"))
     assert (rejects["stream"], rejects["records"], rejects["stay"]) == ("s", 0, {})
 
 

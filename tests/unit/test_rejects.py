@@ -1,4 +1,4 @@
-"""`fairway rejects replay`: after a mend rejected records go into the log again, each once; counters add up (C8)."""
+"""`fairway quality replay-rejects`: after a mend records go into the log again, each once; counts add up (C8)."""
 
 import csv
 import gzip
@@ -332,7 +332,7 @@ def test_a_query_sees_them_and_the_command_says_what_became_of_each(tmp_path: Pa
     )
     fairway(tmp_path, "run", "s", "--until-idle")
     conf.write_text(CONF.format(unit="iso"))
-    said = fairway(tmp_path, "rejects", "replay", "s", "--reason", "bad_time")
+    said = fairway(tmp_path, "quality", "replay-rejects", "s", "--reason", "bad_time")
     assert said.splitlines() == [
         "s: 2 rejected records",
         "s: 1 go into the log again, in 1 segments, from 3 on",
@@ -341,8 +341,12 @@ def test_a_query_sees_them_and_the_command_says_what_became_of_each(tmp_path: Pa
     fairway(tmp_path, "run", "s", "--until-idle")
     answer = fairway(tmp_path, "answer", "west", "--format", "csv")
     assert sorted(line.split(",")[0] for line in answer.splitlines()[1:]) == ["a", "b"]
-    assert "1 went into the log before" in fairway(tmp_path, "rejects", "replay", "s")
-    wrong = fairway(tmp_path, "rejects", "replay", "s", "--reason", "bad", code=2)
+    assert "1 went into the log before" in fairway(
+        tmp_path, "quality", "replay-rejects", "s"
+    )
+    wrong = fairway(
+        tmp_path, "quality", "replay-rejects", "s", "--reason", "bad", code=2
+    )
     assert "the reasons are bad_gzip" in wrong
 
 

@@ -32,7 +32,7 @@ def home(tmp_path_factory) -> Path:
     path.write_text("\n".join(LINES) + "\n")
     fairway(home, "replay", "cars", str(path))
     said = fairway(home, "run", "cars", "--until-idle")
-    assert "cars: rejects: 1 out_of_crs, 1 ragged; fairway rejects list cars" in said
+    assert "cars: rejects: 1 out_of_crs, 1 ragged; fairway quality rejects cars" in said
     return home
 
 
@@ -44,7 +44,7 @@ def fairway(home: Path, *words: str) -> str:
 
 @pytest.mark.spec("X14", "X15")
 def test_rejects_are_named_by_their_lines_in_a_file_that_was_sorted(home):
-    assert fairway(home, "rejects", "list", "cars").splitlines() == [
+    assert fairway(home, "quality", "rejects", "cars").splitlines() == [
         "segment  row  line  reason      record",
         "0        0    4     out_of_crs  b,1700000001,500,1",
         "0        3    3     ragged      bad\\x1b[31m,line",
@@ -55,7 +55,7 @@ def test_rejects_are_named_by_their_lines_in_a_file_that_was_sorted(home):
 
 def test_rejects_of_one_reason_are_listed_for_programs(home):
     (line,) = fairway(
-        home, "rejects", "list", "cars", "--reason", "ragged", "--json"
+        home, "quality", "rejects", "cars", "--reason", "ragged", "--json"
     ).splitlines()
     assert '"line": 3' in line
     assert '"raw": "bad\\u001b[31m,line"' in line
