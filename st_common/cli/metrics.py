@@ -1,9 +1,9 @@
-"""`fairway metrics`: what an installation is watched by, for Prometheus."""
+"""`fairway status --metrics`: what an installation is watched by, for Prometheus."""
 
 import signal
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -14,40 +14,29 @@ from st_common.written import whole_number
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry
 
+_OUTPUT = Path("-")
 _LOOPBACK = ("127.0.0.1", "localhost")
 
 
-def metrics(
-    ctx: typer.Context,
-    *,
-    listen: Annotated[
-        str | None,
-        typer.Option(
-            metavar="HOST:PORT",
-            help="Serve them at http://HOST:PORT/metrics until interrupted; a port of 0 is any that is free.",
-        ),
-    ] = None,
-    file: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="FILE",
-            help="Write them to a file, whole or not at all, for node_exporter's textfile collector.",
-        ),
-    ] = None,
-) -> None:
-    """Write metrics of streams, queries, tables and deliveries as Prometheus reads them."""
+def write_metrics(ctx: typer.Context, file: Path) -> None:
+    """Writes metrics of streams, queries, tables and deliveries as Prometheus reads them; `-` is stdout."""
     from prometheus_client import generate_latest, write_to_textfile
 
-    if listen is not None and file is not None:
-        raise ConfigError("--listen and --file do not go together", hint="choose one")
-    address = _address(listen) if listen is not None else None
     registry = _registry(ctx)
-    if address is not None:
-        _serve(registry, *address)
-    elif file is not None:
-        write_to_textfile(str(file), registry)
-    else:
+    if file == _OUTPUT:
         typer.echo(generate_latest(registry).decode(), nl=False)
+    else:
+        write_to_textfile(str(file), registry)
+
+
+def serve_metrics(ctx: typer.Context, listen: str) -> None:
+    """Serves the same at http://HOST:PORT/metrics, anew at each request, until SIGTERM or Ctrl-C.
+
+    Raises:
+        ConfigError: `listen` is no address of this machine, or it is taken.
+    """
+    address = _address(listen)
+    _serve(_registry(ctx), *address)
 
 
 def _registry(ctx: typer.Context) -> "CollectorRegistry":

@@ -2,12 +2,14 @@
 
 from contextlib import contextmanager
 from itertools import chain
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Json, Stream
+from st_common.cli.metrics import serve_metrics, write_metrics
 from st_common.cli.progress import progress_of_run
 from st_common.errors import ConfigError, FairwayError
 from st_common.extras import require_engine
@@ -150,8 +152,39 @@ def _work(counts: "Mapping[str, int]") -> str:
     return f"queries: {', '.join(done) or 'nothing to do'}"
 
 
-def status(ctx: typer.Context, *, json_lines: Json = False) -> None:
+def status(
+    ctx: typer.Context,
+    *,
+    json_lines: Json = False,
+    metrics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Write metrics for Prometheus to a file, whole or not at all, in place of the table; -: the screen.",
+        ),
+    ] = None,
+    listen: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT",
+            help="Serve them at http://HOST:PORT/metrics until interrupted; a port of 0 is any that is free.",
+        ),
+    ] = None,
+) -> None:
     """Show each stream: its state, the process that runs it, how far it is, its clock, what it counted."""
+    if json_lines + (metrics is not None) + (listen is not None) > 1:
+        raise ConfigError(
+            "--json, --metrics and --listen do not go together", hint="choose one"
+        )
+    if metrics is not None:
+        write_metrics(ctx, metrics)
+    elif listen is not None:
+        serve_metrics(ctx, listen)
+    else:
+        _show_status(ctx, json_lines=json_lines)
+
+
+def _show_status(ctx: typer.Context, *, json_lines: bool) -> None:
     from st_common.cli.output import write_listing
     from st_common.serving.stream_state import COUNTS, state_of
 

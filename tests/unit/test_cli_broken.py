@@ -29,7 +29,13 @@ def run(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize(
     "command",
-    [("status",), ("status", "--json"), ("streams", "list"), ("metrics",), ("verify",)],
+    [
+        ("status",),
+        ("status", "--json"),
+        ("streams", "list"),
+        ("status", "--metrics", "-"),
+        ("verify",),
+    ],
     ids=" ".join,
 )
 def test_a_misspelt_key_is_one_line_and_exit_code_2(run, tmp_path, command):

@@ -1,4 +1,4 @@
-"""What `fairway metrics` says of a real home, read as Prometheus reads it."""
+"""What `fairway status --metrics` says of a real home, read as Prometheus reads it."""
 
 import signal
 import subprocess
@@ -81,7 +81,7 @@ class Stage:
         return done.stdout
 
     def metrics(self) -> Samples:
-        return parsed(self.fairway("metrics"))
+        return parsed(self.fairway("status", "--metrics", "-"))
 
 
 @pytest.fixture
@@ -229,7 +229,7 @@ def test_a_stream_that_cannot_be_read_hides_no_other(stage: Stage) -> None:
 
 def test_a_file_is_written_whole(stage: Stage) -> None:
     path = stage.root / "fairway.prom"
-    stage.fairway("metrics", "--file", str(path))
+    stage.fairway("status", "--metrics", str(path))
     assert of(parsed(path.read_text()), "fairway_log_segments", stream="cars") == 3
 
 
@@ -240,20 +240,21 @@ def test_a_file_is_written_whole(stage: Stage) -> None:
         (("--listen", "127.0.0.1:http"), "is not 127.0.0.1:PORT"),
         (("--listen", "127.0.0.1:70000"), "is not 127.0.0.1:PORT"),
         (("--listen", "127.0.0.1:" + "1" * 5000), "is not 127.0.0.1:PORT"),
-        (("--listen", "127.0.0.1:0", "--file", "f"), "do not go together"),
+        (("--listen", "127.0.0.1:0", "--metrics", "f"), "do not go together"),
+        (("--json", "--metrics", "-"), "do not go together"),
     ],
 )
 def test_metrics_are_for_this_machine_alone(
     stage: Stage, words: tuple[str, ...], message: str
 ) -> None:
-    done = CliRunner().invoke(app, ["metrics", *words, *stage.places])
+    done = CliRunner().invoke(app, ["status", *words, *stage.places])
     assert done.exit_code == 2
     assert message in done.stderr
 
 
 @pytest.fixture
 def served(stage: Stage) -> Iterator[Callable[[], str]]:
-    words = ["metrics", "--listen", "127.0.0.1:0", *stage.places]
+    words = ["status", "--listen", "127.0.0.1:0", *stage.places]
     process = subprocess.Popen(
         [sys.executable, "-m", "st_common.cli", *words],
         stdout=subprocess.PIPE,

@@ -59,12 +59,12 @@ def test_an_engine_writes_it_and_status_shows_it_only_while_it_lives(tmp_path):
     places = ["--home", str(home.root), "--conf", str(conf)]
     told = CliRunner().invoke(app, [*places, "status", "--json"])
     assert json.loads(told.stdout)["workers"] == []
-    told = CliRunner().invoke(app, [*places, "metrics"])
+    told = CliRunner().invoke(app, [*places, "status", "--metrics", "-"])
     assert "fairway_log_segments{" in told.stdout
     assert "fairway_worker_" not in told.stdout, "nobody runs it"
     folder, now_us = home.stream("ships"), time.time_ns() // 1000
     held = lease.take(folder, now_us=now_us)
-    told = CliRunner().invoke(app, [*places, "metrics"])
+    told = CliRunner().invoke(app, [*places, "status", "--metrics", "-"])
     lease.release(held)
     labels = '{stream="ships",worker="0"}'
     assert f"fairway_worker_memory_bytes{labels}" in told.stdout
