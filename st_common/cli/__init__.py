@@ -179,7 +179,6 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "status"): run.status,
     (app, "doctor"): run.doctor,
     (app, "init"): installing.init,
-    (app, "setup-jars"): installing.setup_jars,
     (app, "completion"): installing.completion,
 }
 for (_group, _name), _command in _COMMANDS.items():

@@ -1,4 +1,4 @@
-"""`fairway init`, `setup-jars`, `completion`: what is done once, after the installation."""
+"""`fairway init`, `completion`: what is done once, after the installation."""
 
 from pathlib import Path
 from shutil import copyfile
@@ -31,13 +31,30 @@ _FROM = Annotated[
         metavar="FOLDER",
         exists=True,
         file_okay=False,
-        help="Copy them from this folder or below it; else Maven fetches them.",
+        help="With --spark: copy the jars from this folder or below it; else Maven fetches them.",
+    ),
+]
+
+_SPARK = Annotated[
+    bool,
+    typer.Option(
+        "--spark",
+        help="In place of a home, bring the jars of the engine spark, compare their sums, say where they are.",
     ),
 ]
 
 
-def init(ctx: typer.Context) -> None:
+def init(ctx: typer.Context, *, spark: _SPARK = False, source: _FROM = None) -> None:
     """Make a home folder with settings: HOME/conf, with a stream that runs as it is. What is there stays as it is."""
+    if source is not None and not spark:
+        raise ConfigError("--from is for the jars of Spark", hint="add --spark")
+    if spark:
+        _bring_jars(source)
+    else:
+        _make_home(ctx)
+
+
+def _make_home(ctx: typer.Context) -> None:
     home = context.home(ctx)
     settings = home.root / "conf" / "streams.toml"
     written = begin(home)
@@ -52,8 +69,7 @@ def init(ctx: typer.Context) -> None:
     )
 
 
-def setup_jars(source: _FROM = None) -> None:
-    """Bring the jars that the engine spark needs, compare their sums, and say where they lie (else FAIRWAY_JARS)."""
+def _bring_jars(source: Path | None) -> None:
     from st_common.config.environment import jars_dir
     from st_common.ops.jars import bring
 

@@ -83,7 +83,7 @@ def jars_problem(folder: Path) -> str | None:
         if not list(folder.glob(f"{name}*.jar"))
     ]
     return (
-        f"{' and '.join(missing)} missing in {folder}; `fairway setup-jars` brings them"
+        f"{' and '.join(missing)} missing in {folder}; `fairway init --spark` brings them"
         if missing
         else None
     )

@@ -60,10 +60,10 @@ USUAL = {
 }
 STAY = {("serve",), ("shell",), ("capture",), ("deliver",)}
 """These run until somebody ends them."""
-ELSEWHERE = {("setup-jars",), ("completion",)}
+ELSEWHERE = {("completion",)}
 """These change what lies outside of a home."""
 ENDED = {("run",): ("--until-idle",), ("simulate",): ("--fast", "--seconds", "1")}
-ENDLESS = ("--follow", "-f", "--help", "--port", "--ready-fd")
+ENDLESS = ("--follow", "-f", "--help", "--port", "--ready-fd", "--spark")
 CODES = {0, 1, 2, 3}
 UNHEARD = {("streams", "reset"): 130, ("check",): 75}
 """Who asks whether one is sure gets no answer from an empty input; who waits for records gets none."""

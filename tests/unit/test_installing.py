@@ -105,12 +105,14 @@ def listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.mark.spec("S9")
 def test_jars_are_copied_from_a_folder_and_once(listed, tmp_path):
-    words = ("setup-jars", "--from", str(listed))
+    words = ("init", "--spark", "--from", str(listed))
     target = tmp_path / "jars"
     first = run(*words, FAIRWAY_JARS=str(target))
     assert first.exit_code == 0, first.output
     assert {path.name: path.read_bytes() for path in target.iterdir()} == CONTENTS
     assert "all there" in run(*words, FAIRWAY_JARS=str(target)).stdout
+    wrong = run("init", "--from", str(listed))
+    assert (wrong.exit_code, "add --spark" in wrong.stderr) == (2, True)
 
 
 @pytest.mark.spec("S9")
