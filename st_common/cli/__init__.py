@@ -39,14 +39,12 @@ from st_common.cli import (
 )
 from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
-from st_common.config.environment import is_completing
 from st_common.installed import own_version
 
 app = typer.Typer(
     name="fairway",
     cls=FairwayGroup,
     no_args_is_help=True,
-    add_completion=False,
     rich_markup_mode=None,
 )
 
@@ -92,10 +90,6 @@ def _fairway(
 
 def main() -> None:
     """Runs the command line of this process and exits with the command's code."""
-    if is_completing():
-        from typer.completion import completion_init  # type: ignore[attr-defined] # not in its __all__
-
-        completion_init()
     app(prog_name="fairway", obj=ALONE)
 
 
@@ -179,7 +173,6 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (app, "status"): run.status,
     (app, "doctor"): run.doctor,
     (app, "init"): installing.init,
-    (app, "completion"): installing.completion,
 }
 for (_group, _name), _command in _COMMANDS.items():
     _group.command(_name, cls=FairwayCommand)(_command)

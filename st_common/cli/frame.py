@@ -30,6 +30,7 @@ _LASTING = frozenset({"run", "serve", "capture", "deliver"})
 MOVED = {
     "backup": "backup create FOLDER",
     "restore": "backup restore FOLDER",
+    "completion": "--install-completion",
     "setup-jars": "init --spark",
     "metrics": "status --metrics FILE",
     "rejects replay": "quality replay-rejects STREAM",

@@ -1,13 +1,12 @@
-"""`fairway init`, `completion`: what is done once, after the installation."""
+"""`fairway init`: what is done once, after the installation."""
 
 from pathlib import Path
 from shutil import copyfile
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from st_common.cli import context
-from st_common.config.environment import COMPLETION_VARIABLE
 from st_common.config.home import Home
 from st_common.errors import ConfigError
 from st_common.installed import sample_file, shipped
@@ -20,10 +19,6 @@ _FIRST = (
     "fairway changes port",
 )
 """What shows something of the stream that a new home has."""
-_SHELL = Annotated[
-    Literal["bash", "zsh", "fish"],
-    typer.Argument(metavar="SHELL", help="bash, zsh or fish."),
-]
 _FROM = Annotated[
     Path | None,
     typer.Option(
@@ -78,17 +73,6 @@ def _bring_jars(source: Path | None) -> None:
     for name in brought:
         typer.echo(f"{name}: its sum is right")
     typer.echo(f"{'brought to' if brought else 'all there in'} {folder}")
-
-
-def completion(shell: _SHELL) -> None:
-    """Print what completes commands in a shell: source <(fairway completion bash), in its start-up file."""
-    from typer.completion import get_completion_script  # type: ignore[attr-defined] # not in its __all__
-
-    typer.echo(
-        get_completion_script(
-            prog_name="fairway", complete_var=COMPLETION_VARIABLE, shell=shell
-        )
-    )
 
 
 def begin(home: Home) -> list[Path]:

@@ -10,9 +10,6 @@ from st_common.installed import own_jars, shipped
 
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
 DEFAULT_CONF = Path("conf")  # where nobody names a folder and the home has none
-COMPLETION_VARIABLE = (
-    "_FAIRWAY_COMPLETE"  # set by a shell that asks what could come next
-)
 PARENT_VARIABLE = "FAIRWAY_LINEAGE_PARENT"
 
 
@@ -56,11 +53,6 @@ def jars_dir() -> Path:
     """The folder of the jars that Spark is given: FAIRWAY_JARS, else the installation's own."""
     value = os.environ.get("FAIRWAY_JARS")
     return Path(value) if value else own_jars()
-
-
-def is_completing() -> bool:
-    """Whether a shell started this process to learn how a command line could go on."""
-    return COMPLETION_VARIABLE in os.environ
 
 
 def lineage_parent() -> str:

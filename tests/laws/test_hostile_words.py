@@ -60,8 +60,6 @@ USUAL = {
 }
 STAY = {("serve",), ("shell",), ("capture",), ("deliver",)}
 """These run until somebody ends them."""
-ELSEWHERE = {("completion",)}
-"""These change what lies outside of a home."""
 ENDED = {("run",): ("--until-idle",), ("simulate",): ("--fast", "--seconds", "1")}
 ENDLESS = ("--follow", "-f", "--help", "--port", "--ready-fd", "--spark")
 CODES = {0, 1, 2, 3}
@@ -81,7 +79,7 @@ def commands(command, path=()):
 COMMANDS = {
     path: command
     for path, command in commands(typer.main.get_command(app))
-    if path not in STAY | ELSEWHERE
+    if path not in STAY
 }
 
 
