@@ -266,9 +266,8 @@ def stop(folder: Path) -> None:
         text.replace("running = true", "running = false"), encoding="utf-8"
     )
     argv = [
-        str(BIN / "python"),
-        "-m",
-        "st_common.processes.supervise",
+        str(BIN / "fairway"),
+        "supervise",
         "--home",
         str(folder),
         "--conf",

@@ -58,8 +58,8 @@ USUAL = {
     "group": ("default",),
     "text": (QUERY,),
 }
-STAY = {("serve",), ("shell",), ("capture",), ("deliver",)}
-"""These run until somebody ends them."""
+STAY = {("serve",), ("shell",), ("capture",), ("deliver",), ("supervise",)}
+"""These run, or what they start, until somebody ends them."""
 ENDED = {("run",): ("--until-idle",), ("simulate",): ("--fast", "--seconds", "1")}
 ENDLESS = ("--follow", "-f", "--help", "--port", "--ready-fd", "--spark")
 CODES = {0, 1, 2, 3}
