@@ -249,29 +249,18 @@ marks: $(VENV)/.ready $(AIRFLOW_VENV)/.ready
 	@$(PYTEST) $(COLLECT) --spec-marks=$(VENV)/spec-marks.json tests > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 	@$(PYTEST_DAGS) $(COLLECT) --spec-marks=$(AIRFLOW_VENV)/spec-marks.json > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 
-.PHONY: coverage
-coverage: marks ## write docs/coverage.md: which row of the specification is proved by which tests
-	@$(BIN)/python tools/coverage.py $(MARKS)
+WRITTEN := grammar settings commands api combinations decisions coverage
+CHOSEN := $(or $(filter-out -%,$(ARGS)),$(WRITTEN))
+
+.PHONY: generate
+generate: $(VENV)/.ready $(if $(filter coverage,$(CHOSEN)),marks) ## write what is made from the code: pages of docs/, comments of conf/, schemas, the parser's table (ARGS="grammar settings": only these)
+	$(if $(filter-out $(WRITTEN),$(CHOSEN)),$(error ARGS: choose from: $(WRITTEN)))
+	@for page in $(filter-out coverage,$(CHOSEN)); do $(BIN)/python tools/$$page.py || exit 1; done
+	@$(if $(filter coverage,$(CHOSEN)),$(BIN)/python tools/coverage.py $(MARKS))
 
 .PHONY: coverage-check
 coverage-check: marks ## docs/coverage.md is fresh, and every row that is claimed has a test
 	@$(BIN)/python tools/coverage.py --check $(MARKS)
-
-.PHONY: grammar
-grammar: $(VENV)/.ready ## write docs/grammar.md and the parser's table from the grammar of the query language
-	@$(BIN)/python tools/grammar.py
-
-.PHONY: combinations
-combinations: $(VENV)/.ready ## write docs/combinations.md: which forms of a query go together, as the checks say
-	@$(BIN)/python tools/combinations.py
-
-.PHONY: api-docs
-api-docs: $(VENV)/.ready ## write docs/api.md, the interface for Python, from the code
-	@$(BIN)/python tools/api.py
-
-.PHONY: decisions
-decisions: ## write docs/adr/index.md: the decisions by number
-	@python3 tools/decisions.py
 
 .PHONY: docs
 docs: $(VENV)/.ready ## the site of docs/ in site/: open site/index.html; a link that leads nowhere is an error
@@ -288,14 +277,6 @@ dist: $(VENV)/.ready page ## build the wheel and its sources into dist/, and loo
 	@rm -rf dist
 	@$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist
 	@$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
-
-.PHONY: command-docs
-command-docs: $(VENV)/.ready ## write docs/commands.md, every command and option, from the command line
-	@$(BIN)/python tools/commands.py
-
-.PHONY: settings-docs
-settings-docs: $(VENV)/.ready ## write docs/settings.md, the comments of conf/ and the JSON schemas from the declarations of settings
-	@$(BIN)/python tools/settings.py
 
 # --- to run ------------------------------------------------------------------------------------------------------------
 
@@ -318,10 +299,6 @@ down: $(VENV)/.ready ## end what make up started, to the last process
 .PHONY: bench
 bench: $(VENV)/.ready jars/.complete ## measure; the figures go to bench/results as JSON
 	@$(BIN)/python bench/run.py $(ARGS)
-
-.PHONY: doctor
-doctor: $(VENV)/.ready ## what the installation looks like from inside
-	@$(BIN)/fairway doctor
 
 .PHONY: clean
 clean: ## remove what runs and checks leave behind (environments and jars stay; they go with: rm -rf .venv .venv-airflow jars)

@@ -18,7 +18,7 @@ PAGE = Path("docs/api.md")
 HEAD = """# The interface for Python
 
 All that programs may rely on is in the package `fairway`, with types; `st_common` below it may change at any time.
-[install.md](install.md) says how to install it. The page is written by `make api-docs` from the code.
+[install.md](install.md) says how to install it. The page is written by `make generate` from the code.
 """
 ELSEWHERE = {
     "continuous": "Continuous queries over any DataFrame of PySpark, by the extra `spark`: see "
@@ -125,7 +125,7 @@ def main() -> int:
         return 0
     if PAGE.read_text(encoding="utf-8") == text:
         return 0
-    print(f"{PAGE} is not what the code says: make api-docs", file=sys.stderr)
+    print(f"{PAGE} is not what the code says: make generate ARGS=api", file=sys.stderr)
     return 1
 
 

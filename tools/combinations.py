@@ -26,7 +26,7 @@ BOXES = replace(STREAM, columns=Columns(object="id", box=("a", "b", "c", "d")))
 HEAD = """# What goes together
 
 Which two forms of a query may stand in one, and what the error says where they may not. The page is written by
-`make combinations`, which asks the checks that every registration goes through about each pair; tests compare, and run
+`make generate`, which asks the checks that every registration goes through about each pair; tests compare, and run
 each pair that goes together. `DETECT`, `FOR` and `WITH VALID UNTIL` stand beside `INSIDE` here, where the other form is
 not what they need. [query-language.md](query-language.md#what-does-not-go-together) says why, and what depends on more
 than two.
@@ -180,7 +180,9 @@ def main() -> int:
     if not checks:
         PAGE.write_text(content, encoding="utf-8")
     elif not PAGE.is_file() or PAGE.read_text(encoding="utf-8") != content:
-        sys.stderr.write(f"{PAGE} is not what the checks say: make combinations\n")
+        sys.stderr.write(
+            f"{PAGE} is not what the checks say: make generate ARGS=combinations\n"
+        )
         return 1
     return 0
 

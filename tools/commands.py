@@ -18,7 +18,7 @@ from st_common.cli.frame import SHARED
 PAGE = Path("docs/commands.md")
 HEAD = """# All commands and options
 
-What `fairway COMMAND --help` says, in one place. `make command-docs` writes the page from the command line itself.
+What `fairway COMMAND --help` says, in one place. `make generate` writes the page from the command line itself.
 [cli.md](cli.md) explains the commands, with examples. `--home`, `--conf` and `--debug` may stand anywhere on the line.
 """
 
@@ -107,4 +107,6 @@ def _default(param: TyperArgument | TyperOption) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(write_or_check(PAGE, page(), target="command-docs", about=__doc__))
+    sys.exit(
+        write_or_check(PAGE, page(), target="generate ARGS=commands", about=__doc__)
+    )

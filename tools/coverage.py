@@ -19,7 +19,7 @@ LATER = "later"
 HEAD = """\
 # What is proved by what
 
-Written by `make coverage` from the marks `@pytest.mark.spec(..)` on tests and from `docs/spec-rows.csv`, not by hand.
+Written by `make generate` from the marks `@pytest.mark.spec(..)` on tests and from `docs/spec-rows.csv`, not by hand.
 """
 
 
@@ -82,7 +82,7 @@ def problems_of(rows: list[Row], tests: dict[str, list[str]]) -> list[str]:
         [f"{ROWS}: claimed, but no test carries them: {' '.join(bare)}"] if bare else []
     )
     if not PAGE.exists() or PAGE.read_text(encoding="utf-8") != page(rows, tests):
-        problems.append(f"{PAGE} is stale (run: make coverage)")
+        problems.append(f"{PAGE} is stale (run: make generate ARGS=coverage)")
     return problems
 
 

@@ -16,7 +16,7 @@ AUTOMATON = GRAMMAR.with_suffix(".json")
 HEADING = "// ## "
 HEAD = f"""# Grammar
 
-The whole language: this page is `{GRAMMAR}`, of which the parser is made, written by `make grammar`.
+The whole language: this page is `{GRAMMAR}`, of which the parser is made, written by `make generate`.
 [query-language.md](query-language.md) says what it means. A text is a `text`. Blanks and comments (`-- ...`, and
 `/* ... */` without another one in it) may stand between all tokens.
 
@@ -53,7 +53,9 @@ def main() -> int:
         if not checks:
             path.write_text(content, encoding="utf-8")
         elif not path.is_file() or path.read_text(encoding="utf-8") != content:
-            sys.stderr.write(f"{path} is not what the grammar says: make grammar\n")
+            sys.stderr.write(
+                f"{path} is not what the grammar says: make generate ARGS=grammar\n"
+            )
             code = 1
     return code
 

@@ -1,4 +1,4 @@
-"""Writes what is made of the declarations of settings, by `make settings-docs`.
+"""Writes what is made of the declarations of settings, by `make generate`.
 
 docs/settings.md           each key with what it takes, its default and its meaning
 conf/*.toml                the comment at their head that says the same; what else they hold stays
@@ -41,7 +41,7 @@ HEAD = """# All settings
 
 What people set lies in one folder, `conf` of the home or where `--conf` says; `fairway init` begins one.
 A key that is unknown, missing or wrong is an error that names file, line, table and key. This page, the comments of the
-files and the JSON schemas beside them, which editors read, are made of the code by `make settings-docs`.
+files and the JSON schemas beside them, which editors read, are made of the code by `make generate`.
 
 | variable of the environment | meaning |
 |---|---|
@@ -348,7 +348,8 @@ def main() -> int:
     for path in differing:
         if is_check:
             print(
-                f"{path} is not what the code says: make settings-docs", file=sys.stderr
+                f"{path} is not what the code says: make generate ARGS=settings",
+                file=sys.stderr,
             )
         else:
             path.parent.mkdir(exist_ok=True)

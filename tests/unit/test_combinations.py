@@ -29,7 +29,7 @@ def tool():
 
 def test_the_page_is_what_the_checks_say(tool):
     page = (ROOT / "docs" / "combinations.md").read_text(encoding="utf-8")
-    assert page == tool.page(), "run make combinations"
+    assert page == tool.page(), "run make generate ARGS=combinations"
 
 
 def test_forms_are_refused_and_let_through_in_any_order(tool):

@@ -215,6 +215,6 @@ def test_the_page_of_the_interface_is_what_the_code_says():
     api = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(api)
     page = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
-    assert page == api.page(), "make api-docs"
+    assert page == api.page(), "make generate ARGS=api"
     for name in fairway.__all__:
         assert f"## `fairway.{name}" in page

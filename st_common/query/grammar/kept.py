@@ -1,7 +1,7 @@
 """The automaton of the grammar, kept in a file.
 
-`fairway.lark` is what people write. Lark takes 0.2 s to make an automaton of it, so `make grammar` keeps that beside it
-as JSON. A file that was made of another grammar is not used: then Lark makes the automaton at once.
+`fairway.lark` is what people write. Lark takes 0.2 s to make an automaton of it, so `make generate` keeps that
+beside it as JSON. A file that was made of another grammar is not used: then Lark makes the automaton at once.
 """
 
 import hashlib

@@ -1,4 +1,4 @@
-"""The automaton that Lark makes of a grammar: by `make grammar`, and for a grammar of which none is kept."""
+"""The automaton that Lark makes of a grammar: by `make generate`, and for a grammar of which none is kept."""
 
 from collections import deque
 from collections.abc import Mapping, Sequence
