@@ -203,33 +203,14 @@ test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Ai
 test-airflow: $(VENV)/.ready $(AIRFLOW_VENV)/.ready ## a whole Airflow on PostgreSQL: REST, backfills, kill -9, pages (needs PostgreSQL and Chromium)
 	@echo "test: Airflow on PostgreSQL"; $(BIN)/python -m pytest tests/airflow $(ARGS)
 
-.PHONY: faults
-faults: $(VENV)/.ready ## power cut, pause, clock step, full disk, kill -9, torn files; a calm run is the judge (as root; ARGS="--list")
-	@$(BIN)/python tools/faults.py $(ARGS)
+# Faults and mutants run a copy of the code, or none of it: the others import what lies here.
+DEEP := faults kills histories replay-golden mutants soak shape
+TOOL = $(firstword $(ARGS))
 
-.PHONY: kills
-kills: $(VENV)/.ready ## kill -9 of captures and brokers in turns, of reshard, layer spread, backtest (ARGS="--of kafka --kills 100 --seed 7")
-	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/kills.py $(ARGS)
-
-.PHONY: histories
-histories: $(VENV)/.ready ## lives on a simulated machine: engines, servers; kills, power cuts, pauses, full disks (ARGS="--count 10000 --seed 7")
-	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/histories.py $(ARGS)
-
-.PHONY: replay-golden
-replay-golden: $(VENV)/.ready ## recorded logs tell the same changes as when they were recorded (ARGS="--rows FOLDER": write them)
-	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/replay_golden.py $(ARGS)
-
-.PHONY: mutants
-mutants: $(VENV)/.ready ## small bugs planted in the core: which does no test notice (ARGS="geometry/circles --sample 20 --minutes 10")
-	@$(BIN)/python tools/mutants.py $(ARGS)
-
-.PHONY: shape
-shape: $(VENV)/.ready ## the code in figures: how much a line holds, how much is said about it, how far knowledge is spread
-	@$(BIN)/python tools/shape.py
-
-.PHONY: soak
-soak: $(VENV)/.ready ## minutes of random life: all kinds of queries, restarts, kill -9, equal answers (ARGS="--minutes 60 --seed 7"; --beside: with batch runs)
-	@PYTHONPATH=$(CURDIR) $(BIN)/python tools/soak.py $(ARGS)
+.PHONY: deep
+deep: $(VENV)/.ready ## hours of kills, faults, random lives, planted bugs: ARGS="faults", "kills", "histories", "replay-golden", "mutants", "soak" or "shape" (the code in figures), each with --help
+	$(if $(filter $(DEEP),$(TOOL)),,$(error ARGS: begin with one of: $(DEEP)))
+	@$(if $(filter faults mutants shape,$(TOOL)),,PYTHONPATH=$(CURDIR)) $(BIN)/python tools/$(subst -,_,$(TOOL)).py $(wordlist 2,$(words $(ARGS)),$(ARGS))
 
 # --- locks and the table of proofs --------------------------------------------------------------------------------------
 

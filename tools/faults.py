@@ -316,7 +316,9 @@ def main(arguments: list[str]) -> int:
     broken = sum(
         not _told(name, args.seed, keep=args.keep) for name in args.faults or FAULTS
     )
-    print(f"{broken} did not hold; to replay: make faults ARGS='--seed {args.seed}'")
+    print(
+        f"{broken} did not hold; to replay: make deep ARGS='faults --seed {args.seed}'"
+    )
     return 1 if broken else 0
 
 

@@ -67,7 +67,7 @@ def main(arguments: list[str]) -> int:
             for seed, kind, what in found:
                 again = f"--seed {seed} --count 1 --of {kind}"
                 print(
-                    f"BROKE {what}\n      to replay: make histories ARGS='{again}'",
+                    f"BROKE {what}\n      to replay: make deep ARGS='histories {again}'",
                     flush=True,
                 )
             if time.monotonic() > until_s:

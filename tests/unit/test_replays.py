@@ -1,4 +1,4 @@
-"""Recorded logs tell what they told when they were recorded: `make replay-golden` does the same and says more."""
+"""Recorded logs tell what they told when they were recorded; `make deep ARGS=replay-golden` says more."""
 
 import json
 from pathlib import Path
