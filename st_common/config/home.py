@@ -57,9 +57,22 @@ def require_own_view(name: str, other: str) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Home:
-    """The paths below one home folder; creating nothing by itself."""
+    """The paths below one home folder; creating nothing by itself.
+
+    Raises:
+        ConfigError: the folder's name is no text: tables are found by texts.
+    """
 
     root: Path
+
+    def __post_init__(self) -> None:
+        try:
+            str(self.root).encode()
+        except UnicodeEncodeError:
+            raise ConfigError(
+                f"no home can lie at {str(self.root)!r}, whose name is no UTF-8",
+                hint="give a folder whose name is text",
+            ) from None
 
     def stream(self, name: str) -> Path:
         """The folder of a stream: its log, the state of its engines, its lease."""

@@ -74,10 +74,11 @@ def back_up(home: Home, target: Path) -> BackedUp:
         target: a folder that does not exist yet, or is empty; not in the home.
 
     Raises:
-        ConfigError: it has files, or lies in the home.
+        ConfigError: it has files, lies in the home, or is no folder for a home.
         StateError: streams feed each other in a circle, so no order of their logs is right.
         OSError: the disk is full, or refuses. The copy is of no use then.
     """
+    copy = Home(target)
     if target.is_dir() and any(target.iterdir()):
         raise ConfigError(f"{target} is not empty", hint="name a new folder")
     if target.resolve().is_relative_to(home.root.resolve()):
@@ -88,7 +89,6 @@ def back_up(home: Home, target: Path) -> BackedUp:
         name = path.relative_to(home.root)
         if (copied := _copied(path, target / name)) is not None:
             files[str(name)] = list(copied)
-    copy = Home(target)
     done = BackedUp(
         files=len(files),
         bytes=sum(size for size, _ in files.values()),

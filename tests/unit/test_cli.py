@@ -212,29 +212,30 @@ def test_the_program_starts_helps_and_exits_with_the_code(tmp_path: Path):
 
 
 @pytest.mark.e2e
-def test_a_name_that_is_no_text_is_told_in_escapes(tmp_path: Path):
-    """File names are bytes; a terminal of UTF-8 has no sign for these."""
+@pytest.mark.parametrize(
+    "words",
+    [
+        [b"backup", b"create", b"\xff", b"--home", b"home"],
+        [b"backup", b"restore", b"made", b"--home", b"\xff"],
+        [b"init", b"--home", b"\xff"],
+    ],
+)
+def test_a_home_whose_name_is_no_text_is_refused_in_escapes(tmp_path: Path, words):
+    """File names are bytes; tables are found by texts, and a terminal of UTF-8 has no sign for these."""
     (tmp_path / "home").mkdir()
+    (tmp_path / "made").mkdir()
     done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "st_common.cli",
-            "backup",
-            "create",
-            b"\xff",
-            "--home",
-            "home",
-        ],
+        [sys.executable, "-m", "st_common.cli", *words],
         cwd=tmp_path,
         env=os.environ | {"PYTHONIOENCODING": "utf-8:strict", "PYTHONPATH": str(ROOT)},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.startswith("\\udcff: ")
-    assert (tmp_path / "\udcff").is_dir()
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: no home can lie at '\\udcff")
+    assert done.stderr.count("\n") == 1
+    assert {one.name for one in tmp_path.iterdir()} == {"home", "made"}
 
 
 @pytest.mark.parametrize(
