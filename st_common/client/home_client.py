@@ -106,22 +106,32 @@ class HomeClient(Client):
 
     def explain(self, query: str, *, analyze: bool = False) -> list[str]:
         """See `interface.Client`."""
+        find_plan = self.plan_of_text if is_about_a_plan(query) else self.plan_of_query
+        return self.explain_plan(*find_plan(query), analyze=analyze)
+
+    def explain_plan(self, name: str, plan: Plan, *, analyze: bool) -> list[str]:
+        """How a plan is carried out, as the lines of a tree; see `explain`."""
         from st_common.query.explain import lines
         from st_common.serving.estimates import explained, explained_by_counts
 
-        name, plan = self._plan(query)
         explaining = explained_by_counts if analyze else explained
         tree = explaining(self._home, self._stream(plan.stream), name, plan)
         return list(lines(tree))
 
-    def _plan(self, query: str) -> tuple[str, Plan]:
-        """The name and the plan of a query that is registered, or of a statement."""
-        if not is_about_a_plan(query):
-            row = find(self._home, query)
-            if row.plan is None:
-                raise QueryError(f"query {row.name!r} was dropped")
-            return row.name, row.plan
-        given = parse(query, areas=HomeAreas(self._home))
+    def plan_of_query(self, name: str) -> tuple[str, Plan]:
+        """The name and the plan of a query that is registered; a QueryError where there is none."""
+        row = find(self._home, name)
+        if row.plan is None:
+            raise QueryError(f"query {row.name!r} was dropped")
+        return row.name, row.plan
+
+    def plan_of_text(self, text: str) -> tuple[str, Plan]:
+        """The name, "" of a SELECT, and the plan of one statement.
+
+        Raises:
+            QueryError: what is wrong with it, or there are several.
+        """
+        given = parse(text, areas=HomeAreas(self._home))
         self._require_known(given)
         (statement, *more), _ = fitted(self._home, self._streams, given)
         if more or statement.plan is None:

@@ -122,10 +122,14 @@ def layers(asked: Asked) -> Response:
 
 def explain(asked: Asked) -> Response:
     """How a query is carried out, as lines of a tree; registered, or a SELECT that is sent."""
-    name = known_query(asked) if "query" in asked.path else None
-    analyze = bool(asked.params.get("analyze"))
-    lines = _client(asked).explain(name or asked.text(), analyze=analyze)
-    return value_reply({"query": name or "", "lines": lines})
+    client, analyze = _client(asked), bool(asked.params.get("analyze"))
+    if "query" in asked.path:
+        name, plan = client.plan_of_query(known_query(asked))
+    else:
+        name, plan = client.plan_of_text(asked.text())
+    known_stream(asked, plan.stream)
+    lines = client.explain_plan(name, plan, analyze=analyze)
+    return value_reply({"query": name, "lines": lines})
 
 
 def why(asked: Asked) -> Response:

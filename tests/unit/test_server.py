@@ -416,6 +416,8 @@ def test_changes_come_as_they_happen_and_on_from_the_last_that_somebody_had(
         (("GET", "/v1/changes/zone?since=-1", ""), (400, "whole number")),
         (("POST", "/v1/queries", "REGISTER QUERY a AS SELECT * FROM ship"), (400, "did you mean ships")),
         (("PUT", "/v1/queries/b", "DROP QUERY zone"), (400, "must be a SELECT")),
+        (("POST", "/v1/explain", "SELCT * FROM ships"), (400, "line 1")),
+        (("POST", "/v1/explain", "zone"), (400, "line 1")),
         (("POST", "/v1/sql", "DROP TABLE changes"), (400, "")),
         (("POST", "/v1/sql", "SELECT * FROM read_csv('/etc/passwd')"), (400, "")),
         (("GET", "/v1/ogc/collections/none/items", ""), (404, "no collection 'none'")),
