@@ -268,8 +268,7 @@ class HttpClient:
 
     def _is_idle(self) -> bool:
         """Whether engines have done all that the logs hold."""
-        streams = self._json("GET", "/v1/status")["streams"]
-        return all(one["segments_done"] >= one["segments"] for one in streams)
+        return all(one["segments_done"] >= one["segments"] for one in self.status())
 
     def _asked(self, method: str, path: str, **how: Any) -> "httpx.Response":
         """What the server answers.

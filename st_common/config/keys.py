@@ -23,6 +23,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from st_common.config.home import checked_name
 from st_common.config.values import Type, WrongError
 from st_common.errors import ConfigError
 
@@ -294,6 +295,24 @@ def read_toml(path: Path) -> tuple[dict[str, Any], Place]:
         raise
     except (ValueError, RecursionError, OSError) as error:  # too long a number too
         raise ConfigError(f"{path} cannot be read: {error}") from None
+
+
+def table_named(
+    name: str, table: object, file: Place, *, head: str, what: str
+) -> tuple[dict[str, Any], Place]:
+    """The table `[HEAD.NAME]` of a file (what people call a `what`, such as a stream), and where it stands.
+
+    Raises:
+        ConfigError: it cannot be called so, or is no table.
+    """
+    place = file.below(head, name, called=f"{what} {name!r}:")
+    try:
+        checked_name(name, what)
+    except ConfigError as error:
+        raise replace(place, called="").wrong(error.message, hint=error.hint) from None
+    if not isinstance(table, dict):
+        raise place.wrong("must be a table", hint=f"[{head}.{name}]")
+    return table, place
 
 
 def tables_of(

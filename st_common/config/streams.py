@@ -7,8 +7,15 @@ from typing import Any
 
 from st_common.config.columns import Columns, columns_of_table
 from st_common.config.entry_filter import EntryFilter
-from st_common.config.home import checked_name, require_own_view, view_name
-from st_common.config.keys import Place, keys_of, read_toml, tables_of, values_of
+from st_common.config.home import require_own_view, view_name
+from st_common.config.keys import (
+    Place,
+    keys_of,
+    read_toml,
+    table_named,
+    tables_of,
+    values_of,
+)
 from st_common.config.position_filter import PositionFilter, position_filter_of
 from st_common.config.sources import source_settings
 from st_common.config.spark import SparkSettings, spark_settings
@@ -124,15 +131,9 @@ def stream_of_table(name: str, table: object, file: Place | Path) -> StreamSetti
         ConfigError: a key is unknown, missing, of the wrong type or out of its range.
     """
     file = file if isinstance(file, Place) else Place(file=file)
-    place = file.below("streams", name, called=f"stream {name!r}:")
-    try:
-        checked_name(name, "stream")
-    except ConfigError as error:
-        raise replace(place, called="").wrong(error.message, hint=error.hint) from None
-    if not isinstance(table, dict):
-        raise place.wrong("must be a table", hint=f"[streams.{name}]")
+    given, place = table_named(name, table, file, head="streams", what="stream")
     values = values_of(
-        keys_of(StreamSettings), table, place, elsewhere=_keys_below(name)
+        keys_of(StreamSettings), given, place, elsewhere=_keys_below(name)
     )
     form = format_of(values["format"])
     values |= _tables_below(values, form, place)
@@ -140,7 +141,7 @@ def stream_of_table(name: str, table: object, file: Place | Path) -> StreamSetti
     if "where" in values:
         values["where"] = _entry_filter(values, place)
     stream = _with_entry(StreamSettings(name=name, **{**form.defaults, **values}))
-    check_together(stream, table, place)
+    check_together(stream, given, place)
     return stream
 
 

@@ -7,7 +7,6 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from st_common.config.home import checked_name
 from st_common.config.keys import (
     Key,
     Place,
@@ -16,6 +15,7 @@ from st_common.config.keys import (
     known,
     of_table,
     read_toml,
+    table_named,
     tables_of,
     values_of,
 )
@@ -132,16 +132,10 @@ def delivery_of(conf: Path, streams: Collection[str], name: str) -> DeliverySett
 def _delivery(
     name: str, table: object, file: Place, streams: Collection[str]
 ) -> DeliverySettings:
-    place = file.below("deliveries", name, called=f"delivery {name!r}:")
-    try:
-        checked_name(name, "delivery")
-    except ConfigError as error:
-        raise replace(place, called="").wrong(error.message, hint=error.hint) from None
-    if not isinstance(table, dict):
-        raise place.wrong("must be a table", hint=f"[deliveries.{name}]")
-    known(table, (*DELIVERY_KEYS, *_SINK_KEYS), place)
-    own = {each: value for each, value in table.items() if each in DELIVERY_KEYS}
-    rest = {each: value for each, value in table.items() if each not in own}
+    given, place = table_named(name, table, file, head="deliveries", what="delivery")
+    known(given, (*DELIVERY_KEYS, *_SINK_KEYS), place)
+    own = {each: value for each, value in given.items() if each in DELIVERY_KEYS}
+    rest = {each: value for each, value in given.items() if each not in own}
     stream = replace(DELIVERY_KEYS["stream"], type=one_of(*streams))
     values = values_of({**DELIVERY_KEYS, "stream": stream}, own, place)
     sink = sink_of(BY_KIND[values.pop("to")], rest, place)

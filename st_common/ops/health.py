@@ -111,8 +111,7 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
         default=None,
     )
     next_segment = segment_of(slowest.position) if slowest is not None else 0
-    waiting = max(log.end() - next_segment, 0)
-    first = log.segments(next_segment, end=next_segment + 1) if waiting else []
+    waiting, since_us = waiting_from(log, next_segment)
     return Observation(
         stream=folder.name,
         wanted=wanted,
@@ -122,10 +121,17 @@ def observe(folder: Path, *, wanted: bool, now_us: int) -> Observation:
         ended=read_exit(folder),
         next_segment=next_segment,
         waiting=waiting,
-        waiting_since_us=first[0].arrival_us if first else None,
+        waiting_since_us=since_us,
         slowest=slowest,
         rejoins=_has_statement(log, next_segment, min(waiting, most_in_flight(folder))),
     )
+
+
+def waiting_from(log: Log, first: int) -> tuple[int, int | None]:
+    """How many segments a log has from one on, and when that one arrived, us since 1970; None where there is none."""
+    waiting = max(log.end() - first, 0)
+    oldest = log.segments(first, end=first + 1) if waiting else []
+    return waiting, oldest[0].arrival_us if oldest else None
 
 
 def _has_statement(log: Log, start: int, segments: int) -> bool:

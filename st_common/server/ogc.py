@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache, partial
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -26,7 +27,6 @@ import pyarrow.compute as pc
 import shapely
 from starlette.responses import Response
 
-from st_common.config.columns import GEOMETRY
 from st_common.config.home import DEFAULT_GROUP
 from st_common.crs import WGS84
 from st_common.errors import FairwayError
@@ -45,6 +45,8 @@ from st_common.server.replies import value_reply
 
 Objects = npt.NDArray[np.object_]
 Box = tuple[float, float, float, float]
+Seen = Callable[[str], tuple[Box | None, datetime | None]]
+"""Gives where the fixes of a stream lie, and since when."""
 
 ROOT = "/v1/ogc"
 OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
@@ -184,7 +186,10 @@ def conformance(_asked: Asked) -> Response:
 
 def collections(asked: Asked) -> Response:
     """All collections."""
-    shown = [_described(asked, one) for one in _collections(asked)]
+    seen = cache(partial(_seen_extent, asked))  # all queries on a stream share it
+    shown = [
+        _described(asked, one, seen) for one in _all_collections(asked) if one.epsg
+    ]
     links = [
         _link(asked, f"{ROOT}/collections", "self", "the collections"),
         _link(asked, "/", "alternate", "the page with the map", media=_HTML),
@@ -194,7 +199,7 @@ def collections(asked: Asked) -> Response:
 
 def collection(asked: Asked) -> Response:
     """One collection."""
-    return value_reply(_described(asked, _known(asked)))
+    return value_reply(_described(asked, _known(asked), partial(_seen_extent, asked)))
 
 
 def items(asked: Asked) -> Response:
@@ -305,7 +310,8 @@ class Collection:
 
 
 def _all_collections(asked: Asked) -> Iterator[Collection]:
-    from st_common.layers.announce import layer_names, newest_version
+    from st_common.layers.announce import layer_group, layer_names, newest_version
+    from st_common.layers.conversion import crs_of_group
     from st_common.query.lookup import queries
 
     home, streams = asked.place.home, asked.place.streams()
@@ -326,24 +332,13 @@ def _all_collections(asked: Asked) -> Iterator[Collection]:
             )
     for name in layer_names(home):
         if newest_version(home, name) is not None:
-            epsg = _epsg_of_layer(asked, name)
+            group = layer_group(home, name) or DEFAULT_GROUP
+            _, _, number = crs_of_group(streams.values(), group).partition(":")
+            epsg = int(number or 0)
             title = f"layer {name}"
             yield Collection(
                 kind="layers", name=name, title=title, stream=None, epsg=epsg
             )
-
-
-def _epsg_of_layer(asked: Asked, layer: str) -> int:
-    from st_common.layers.announce import layer_group
-    from st_common.layers.conversion import crs_of_group
-
-    group = layer_group(asked.place.home, layer) or DEFAULT_GROUP
-    _, _, number = crs_of_group(asked.place.streams().values(), group).partition(":")
-    return int(number or 0)
-
-
-def _collections(asked: Asked) -> Iterator[Collection]:
-    return (one for one in _all_collections(asked) if one.epsg)
 
 
 def _known(asked: Asked) -> Collection:
@@ -361,7 +356,7 @@ def _known(asked: Asked) -> Collection:
     )
 
 
-def _described(asked: Asked, known: Collection) -> dict[str, Any]:
+def _described(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
     described: dict[str, Any] = {
         "id": known.id,
         "title": known.title,
@@ -373,7 +368,7 @@ def _described(asked: Asked, known: Collection) -> dict[str, Any]:
             _link(asked, "/", "alternate", "the page with the map", media=_HTML),
         ],
     }
-    if extent := _extent(asked, known):
+    if extent := _extent(asked, known, seen):
         described["extent"] = extent
     if known.kind == "layers":
         whose = asked.kept.of(Known).attribution(asked, known.name)
@@ -381,13 +376,13 @@ def _described(asked: Asked, known: Collection) -> dict[str, Any]:
     return described
 
 
-def _extent(asked: Asked, known: Collection) -> dict[str, Any]:
+def _extent(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
     """In which box and since when all features of a collection lie, those of the past too; {} while there are none."""
     try:
         if known.stream is None:
             box, since = asked.kept.of(Known).box(asked, known.name), None
         else:
-            box, since = _seen_extent(asked, known.stream)
+            box, since = seen(known.stream)
     except FairwayError:
         return {}  # `items` says what is wrong
     extent: dict[str, Any] = {}
@@ -495,15 +490,12 @@ def _region(box: Box) -> shapely.Geometry:
     )
 
 
-def _points(rows: pa.Table, x: str, y: str) -> Objects:
-    """Points of two columns; object[n], None where one of them is null."""
-    places = np.column_stack(
-        [rows[name].cast(pa.float64()).to_numpy() for name in (x, y)]
-    )
-    shapes = np.full(len(rows), None, object)
-    known = np.isfinite(places).all(axis=1)
-    shapes[known] = shapely.points(places[known])
-    return shapes
+def _features(ids: pa.ChunkedArray, rows: pa.Table) -> Features:
+    """Features of rows with `geometry`, or with `x` and `y`, as they are stored."""
+    from st_common.serving.exports import others_of, shapes_of
+
+    names = ids.to_numpy(zero_copy_only=False)
+    return Features(names, shapes_of(rows), others_of(rows))
 
 
 def _objects(asked: Asked, known: Collection, when: Interval) -> Features:
@@ -520,11 +512,7 @@ def _objects(asked: Asked, known: Collection, when: Interval) -> Features:
         rows = rows.filter(pc.greater_equal(rows["event_ts"], _instant(when.start)))
     if when.end is not None:
         rows = rows.filter(pc.less_equal(rows["event_ts"], _instant(when.end)))
-    ids = rows["object"].to_numpy(zero_copy_only=False)
-    if GEOMETRY not in rows.column_names:
-        return Features(ids, _points(rows, "x", "y"), rows.drop_columns(["x", "y"]))
-    shapes = shapely.from_wkt(rows[GEOMETRY].to_numpy(zero_copy_only=False))
-    return Features(ids, shapes, rows.drop_columns(GEOMETRY))
+    return _features(rows["object"], rows)
 
 
 def _answers(asked: Asked, known: Collection, when: Interval) -> Features:
@@ -533,8 +521,7 @@ def _answers(asked: Asked, known: Collection, when: Interval) -> Features:
     ids = pc.binary_join_element_wise(
         rows["object"], rows["partner"], "/", null_handling="skip"
     )
-    shapes, rows = _points(rows, "x", "y"), rows.drop_columns(["x", "y"])
-    return Features(ids.to_numpy(zero_copy_only=False), shapes, rows)
+    return _features(ids, rows)
 
 
 def _visits(asked: Asked, known: Collection, when: Interval) -> Features:
@@ -545,9 +532,9 @@ def _visits(asked: Asked, known: Collection, when: Interval) -> Features:
     if when.start is not None or when.end is not None:
         start = when.end if "/" not in when.text else when.start
         rows = _lasting(rows, start, when.end)
-    ids = rows["id"].to_numpy(zero_copy_only=False)
-    shapes = _points(rows, "from_x", "from_y")
-    return Features(ids, shapes, rows.drop_columns(["id", "from_x", "from_y"]))
+    where = {"from_x": "x", "from_y": "y"}
+    rows = rows.rename_columns([where.get(one, one) for one in rows.column_names])
+    return _features(rows["id"], rows.drop_columns(["id"]))
 
 
 _VISITS = """

@@ -45,7 +45,7 @@ def write_geoparquet(rows: pa.Table, out: IO[bytes], *, epsg: int) -> None:
     """
     import pyarrow.parquet as pq
 
-    shapes, table = _shapes(rows), _others(rows)
+    shapes, table = shapes_of(rows), others_of(rows)
     table = table.append_column(GEOMETRY, pa.array(shapely.to_wkb(shapes), pa.binary()))
     known = shapes[~shapely.is_missing(shapes)]
     about: dict[str, Any] = {
@@ -89,7 +89,7 @@ def write_geojson(rows: pa.Table, out: IO[bytes], *, epsg: int) -> None:
         ConfigError: the coordinates have no place on Earth.
     """
     require_on_earth(epsg)
-    shapes, others = on_earth(_shapes(rows), epsg), _others(rows)
+    shapes, others = on_earth(shapes_of(rows), epsg), others_of(rows)
     out.write(b'{"type": "FeatureCollection", "features": [')
     between = b"\n"
     for start in range(0, len(others), _ROWS):
@@ -117,7 +117,7 @@ def _properties(row: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "fields": json.loads(fields)} if fields else dict(row)
 
 
-def _shapes(rows: pa.Table) -> np.ndarray:
+def shapes_of(rows: pa.Table) -> np.ndarray:
     """The geometry of each row, None where there is none: as it is written, else the point of x and y."""
     if GEOMETRY in rows.column_names:
         texts = rows[GEOMETRY].to_numpy(zero_copy_only=False)
@@ -136,7 +136,7 @@ def _kinds(shapes: np.ndarray) -> list[str]:
     return [f"{_KINDS[kind]}{' Z' * has_z}" for kind, has_z in kinds] or ["Point"]
 
 
-def _others(rows: pa.Table) -> pa.Table:
+def others_of(rows: pa.Table) -> pa.Table:
     """All columns but those of the geometry."""
     own = [GEOMETRY] if GEOMETRY in rows.column_names else ["x", "y"]
     return rows.drop_columns(own)

@@ -16,6 +16,7 @@ from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.errors import FairwayError
 from st_common.feeds.note import CaptureNote, read_notes
+from st_common.ops.health import waiting_from
 from st_common.ops.judged import MEMORY_FILE, health_now
 from st_common.ops.presence import LIVING, Presence, presence, workers_of
 from st_common.ops.status import StreamStatus, read_all_status, read_status
@@ -159,8 +160,7 @@ def state_of(
     try:
         log = Log(home.log(stream))
         segments = log.end()
-        lag = _lag(log, segments, said)
-        archive_lag = _lag(log, segments, _job(jobs, "archive"))
+        lag, archive_lag = _lag(log, said), _lag(log, _job(jobs, "archive"))
     except FairwayError as error:
         now = dataclasses.replace(now, state=UNREADABLE, why=str(error))
     return StreamState(
@@ -185,12 +185,11 @@ def _job(jobs: tuple[StreamStatus, ...], name: str) -> StreamStatus | None:
     return next((one for one in jobs if one.job == name), None)
 
 
-def _lag(log: Log, end: int, job: StreamStatus | None) -> Lag:
-    """How far a job is behind a log that has so many segments."""
+def _lag(log: Log, job: StreamStatus | None) -> Lag:
+    """How far a job is behind a log."""
     first = 0 if job is None else segment_of(job.position)
-    oldest = log.segments(first, end=first + 1) if first < end else []
-    since_us = oldest[0].arrival_us if oldest else None
-    return Lag(segments=max(end - first, 0), since_us=since_us)
+    segments, since_us = waiting_from(log, first)
+    return Lag(segments=segments, since_us=since_us)
 
 
 def _looked_us(folder: Path) -> int | None:

@@ -19,13 +19,12 @@ from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.lifecycle.maintain import maintain
 from st_common.position import position_of
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.serving.answers import answer
+from tests.kit.archived import run_through
 from tests.kit.log_writer import bare_log
 
 pytestmark = [
@@ -119,12 +118,7 @@ def calm(folder: Path) -> Home:
     for payload in payloads():
         log.append(payload, arrival_us=0)
     write_end(log, arrival_us=0)
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     return home
 
 

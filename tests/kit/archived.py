@@ -8,6 +8,7 @@ from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
+from st_common.engine.local import LocalEngine
 from tests.kit.log_writer import bare_log
 
 TABLES = (("positions", "grid"), ("rejects",))
@@ -44,6 +45,16 @@ def archive(home: Home, stream: StreamSettings, x: Floats, y: Floats) -> None:
     text = "\n".join(["id,t,x,y", *lines])
     bare_log(home.log(stream.name)).append(text.encode(), arrival_us=0)
     archived = Archive(home, stream)
+    while archived.batch():
+        pass
+
+
+def run_through(home: Home, stream: StreamSettings) -> None:
+    """Runs the local engine, and then the archive, to the end of a log, as a process that ends in order."""
+    engine, archived = LocalEngine(home, stream), Archive(home, stream)
+    while engine.batch():
+        pass
+    engine.close()
     while archived.batch():
         pass
 

@@ -14,13 +14,12 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.checks.verify import verify
 from st_common.config.home import Home
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.query.comparing import Compare, Transform
 from st_common.query.plan import Aggregate, LayerJoin, Plan, Window
 from st_common.reference.metric import Metric
 from st_common.regions.registry import Box, MovingBox
 from tests.kit import oracle
+from tests.kit.archived import run_through
 from tests.kit.effort import tries
 from tests.kit.laws import holds, told, told_by_oracle
 from tests.kit.layer_tables import store_layers
@@ -47,12 +46,7 @@ def test_however_they_are_run_they_tell_what_brute_force_tells(life):
 def ran(home, case, stream):
     """Runs a case through an engine with tables; gives back its changes, and the place in the case of each position."""
     written = write_log(home.log("grid"), case.rows, range(0, len(case.rows), 15))
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     return tables.read(home.table("changes", "grid")), written.order
 
 

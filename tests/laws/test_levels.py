@@ -22,7 +22,6 @@ from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.errors import FairwayError
 from st_common.levels import stored, taking
 from st_common.levels.fold import fold
@@ -35,6 +34,7 @@ from st_common.query.registry import drop, register
 from st_common.query.text import parse
 from st_common.serving.answers import answered
 from st_common.serving.history import objects_at
+from tests.kit.archived import run_through
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 
@@ -97,12 +97,7 @@ def segment(log, fixes):
 
 def follow(home, stream):
     """The engine and the archive up to the log's end, as a process that ends in order."""
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
 
 
 def run(home, stream, history, *, levels=True):

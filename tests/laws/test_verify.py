@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from st_common.checks import verify as verifying
 from st_common.config.home import Home
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
+from tests.kit.archived import run_through
 from tests.kit.effort import tries
 from tests.kit.layer_tables import store_layers
 from tests.kit.log_writer import settings_of, write_log
@@ -24,12 +23,7 @@ from tests.kit.strategies import case_of
 def lived(home, case):
     stream = settings_of("grid", case.rules)
     write_log(home.log("grid"), case.rows, range(0, len(case.rows), 15))
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     return stream
 
 

@@ -17,8 +17,6 @@ import pytest
 from st_common.checks import answers, history, visits, windows
 from st_common.checks.verify import verify
 from st_common.config.home import Home
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.reference import (
@@ -30,6 +28,7 @@ from st_common.reference import (
     sliding,
 )
 from tests.kit import oracle, place_fig1, replays
+from tests.kit.archived import run_through
 from tests.kit.feeding import stream_with
 from tests.kit.laws import run_course, told, told_by_oracle
 from tests.kit.log_writer import bare_log
@@ -244,12 +243,7 @@ def test_a_fault_in_the_driver_is_seen_by_verify_where_all_was_right(
     log = bare_log(home.log("ships"))
     for second, x in ((0, 30), (2, 7), (3, 7), (8, 3), (9, 3)):
         log.append(f"id,t,x,y\na,{1_700_000_000 + second},{x},5".encode(), arrival_us=0)
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     assert all(one.holds for one in verify(home, stream))
     FAULTS[place].values[0].plant(monkeypatch)
     assert query in {one.query for one in verify(home, stream) if not one.holds}

@@ -11,11 +11,10 @@ from st_common.checks.verify import verify
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
+from tests.kit.archived import run_through
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X1")
@@ -57,12 +56,7 @@ def home(tmp_path: Path, stream: StreamSettings) -> Home:
     lines = [f"{name},{T0 + second},{x},5" for name, second, x in FIXES]
     text = "\n".join(["id,t,x,y", *lines, f"clock,{T0 + DAY_S + 20},99,5"])
     bare_log(home.log("cars")).append(text.encode(), arrival_us=0)
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     return home
 
 

@@ -4,10 +4,9 @@ import pytest
 
 from st_common.checks.verify import verify
 from st_common.config.home import Home
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Plan
+from tests.kit.archived import run_through
 from tests.kit.by_hand import clock, end, fix, log, register
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.oracle import Rules
@@ -33,12 +32,7 @@ def verified(folder, frame, *rows, tick_s=1):
     stream = settings_of("s", Rules(tick_us=tick_s * 1_000_000))
     told = log(register("q", Plan(stream="s", frame=frame)), *rows)
     write_log(home.log("s"), told, range(0, len(told), 3))
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     (found,) = verify(home, stream)
     return found.members, found.missing, found.extra
 

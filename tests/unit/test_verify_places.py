@@ -9,11 +9,10 @@ from st_common.checks import verify as verifying
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.archive import Archive
-from st_common.engine.local import LocalEngine
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
+from tests.kit.archived import run_through
 from tests.kit.feeding import stream_with
 from tests.kit.log_writer import bare_log
 
@@ -49,12 +48,7 @@ def home(tmp_path, stream) -> Home:
     for name, second, x in FIXES:
         text = f"id,t,x,y\n{name},{T0 + second},{x},5"
         log.append(text.encode(), arrival_us=0)
-    engine, archive = LocalEngine(home, stream), Archive(home, stream)
-    while engine.batch():
-        pass
-    engine.close()
-    while archive.batch():
-        pass
+    run_through(home, stream)
     return home
 
 
