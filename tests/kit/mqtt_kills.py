@@ -135,7 +135,7 @@ def lived(root: Path, *, kills: int, seed: int, settings: str = DURABLE) -> Outc
 
     Args:
         root: an empty folder; BROKER_TOKEN is `secret` in the environment.
-        kills: how often.
+        kills: how often, behind one of the capture and then the broker while nobody takes what comes.
         seed: of the pauses between kills.
         settings: of the broker, how it keeps what it holds.
     """
@@ -150,6 +150,11 @@ def lived(root: Path, *, kills: int, seed: int, settings: str = DURABLE) -> Outc
         capture = started(capturer, out, root, SHIPS)
         _until_subscribed(root)
         publisher = Publisher(broker)
+        killed(capture)
+        _until_told_more(publisher)
+        broker.stop(hard=True)  # it alone holds what it has acknowledged by now
+        broker.start()
+        capture = started(capturer, out, root, SHIPS)
         for number in range(kills):
             time.sleep(chance.uniform(0.05, 1.0))
             if number % 2:
@@ -168,7 +173,7 @@ def lived(root: Path, *, kills: int, seed: int, settings: str = DURABLE) -> Outc
             acknowledged=frozenset(publisher.acknowledged),
             released=frozenset(released_in(root / "broker" / "broker.log")),
             stored=frozenset(found),
-            kills=kills,
+            kills=2 + kills,
         )
 
 
@@ -187,6 +192,14 @@ def _broker(root: Path, settings: str) -> AbstractContextManager[MqttBroker]:
     folder.mkdir()
     more = f"{settings}\npersistence_location {folder}/"
     return mqtt_broker(folder, {_USER: _PASSWORD}, more=more)
+
+
+def _until_told_more(publisher: Publisher) -> None:
+    enough, end_s = len(publisher.acknowledged) + 10, time.monotonic() + 120
+    while len(publisher.acknowledged) < enough:
+        if time.monotonic() > end_s:
+            raise TimeoutError("the broker acknowledges nothing")
+        time.sleep(0.01)
 
 
 def _until_subscribed(root: Path) -> None:
