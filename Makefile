@@ -136,7 +136,7 @@ fmt: $(VENV)/.ready ## put the code into shape
 lint: $(VENV)/.ready web/node_modules/.ready ## style and spelling
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
-	@git ls-files -z -- ':!tests' ':!docs/query-language.md' ':!st_common/sniffing/words.py' | xargs -0 $(BIN)/codespell
+	@git ls-files -z -- ':!tests' ':!docs/query-language.md' ':!st_common/detect/words.py' | xargs -0 $(BIN)/codespell
 	@cd web && npm run --silent lint >/dev/null || { npm run lint; exit 1; }
 
 .PHONY: types

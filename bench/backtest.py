@@ -21,10 +21,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pacsv
 
+from st_common.batch.backtest import backtest
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.batch.backtest import backtest
 from st_common.engine.run import run
 from st_common.query.plan import Plan
 from st_common.query.text import parse

@@ -15,16 +15,16 @@ import psutil
 import pyarrow as pa
 import pyarrow.csv as pcsv
 
-from st_common.capture.control import write_clock
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
+from st_common.batch.borders import FOLDER
+from st_common.batch.reprocess import reprocess
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.spark import SparkSettings
 from st_common.config.stream import StreamSettings
-from st_common.engine.batch.borders import FOLDER
-from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
+from st_common.log.control import write_clock
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.spark.batch_days import OWN, SparkFold

@@ -22,14 +22,14 @@ import numpy as np
 from bench import berlinmod9_corpus as corpus
 from bench.berlinmod9_brute import brute_force
 from bench.berlinmod9_corpus import Fixes
-from st_common.capture.control import write_end
+from st_common.answers.sql import sql
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
+from st_common.log.control import write_end
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.sql import sql
 from tests.kit.log_writer import bare_log
 
 # Published rows and events/s of MobilityFlink on 50 vehicles with 600 fixes each, one job a cell: docs/berlinmod.md.

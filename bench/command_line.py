@@ -34,8 +34,8 @@ from bench.throughput import (
     workload,
 )
 from st_common import tables
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
+from st_common.log.reading import log_for
 
 SETTINGS = """
 [streams.load]

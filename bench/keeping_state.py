@@ -8,12 +8,12 @@ import tempfile
 import time
 from pathlib import Path
 
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.local import LocalEngine
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 
 _STREAM = StreamSettings(
     name="cars",

@@ -26,7 +26,7 @@ from st_common.layers.index import LayerIndex
 from st_common.layers.kinds import load_kinds
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
-from st_common.partition.regions import whole
+from st_common.partitioning.regions import whole
 
 ROOT = Path(__file__).resolve().parents[1]
 Match = Callable[[], tuple[np.ndarray, np.ndarray]]

@@ -20,13 +20,13 @@ import pyarrow.csv
 
 from bench.percentiles import latencies
 from bench.throughput import ROOT, register_rows, stream_settings, workload
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
 from st_common.engine.owner import owned
 from st_common.engine.sink import Sink
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 
-from st_common.capture.log import SEGMENT_LIMIT
 from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.geometry.space import GLOBE, PLANE, Space
+from st_common.log.log import SEGMENT_LIMIT
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.simulation.network import limits_of, read_network

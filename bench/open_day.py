@@ -23,8 +23,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from st_common.tables.pruning import keep
 from tests.kit.log_writer import bare_log
 

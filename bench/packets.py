@@ -18,16 +18,16 @@ from pathlib import Path
 import numpy as np
 
 from st_common import tables
-from st_common.capture.files import replay, wall_clock
-from st_common.capture.log import Log
-from st_common.capture.pieces import pieces
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode.packed import Encoder
 from st_common.engine.run import run
+from st_common.log.log import Log
+from st_common.log.pieces import pieces
 from st_common.query.registry import register
 from st_common.query.text import parse
+from st_common.replay.files import replay, wall_clock
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

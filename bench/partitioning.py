@@ -23,13 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from st_common import tables
+from st_common.batch.prepartition import ELEMENTS, LOCAL, SAMPLE, prepartition
 from st_common.config.home import Home
-from st_common.partition.sample import Floats, PointSource
-from st_common.partition.splitting import PointEngine
+from st_common.partitioning.sample import Floats, PointSource
+from st_common.partitioning.splitting import PointEngine
 from st_common.simulation.network import read_network
 from st_common.simulation.traffic import PLACE, rounds
 from st_common.spark.partitioning import engine_of
-from st_common.spark.prepartition import ELEMENTS, LOCAL, SAMPLE, prepartition
 
 Points = tuple[Floats, Floats]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -24,11 +24,11 @@ from bench.answers import Rows, folded_keys
 from bench.latency import local_commits, spark_commits, step_alone_ms
 from bench.queries import Asked, ask
 from bench.rounds import about
-from st_common.capture.control import write_end
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.log.control import write_end
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.position import position_of
 from st_common.query.control import payloads
 from tests.kit.road_traffic import COLUMNS, START_MS

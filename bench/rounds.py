@@ -33,10 +33,10 @@ from bench.drive import OnLocal, OnSpark, Timing
 from bench.expected import changes_between
 from bench.percentiles import percentiles
 from bench.queries import KINDS, Asked, ask
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.position import position_of
 from st_common.query.control import payloads
 

@@ -13,11 +13,11 @@ from pathlib import Path
 
 import numpy as np
 
-from st_common.capture.files import replay
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
+from st_common.log.log import Log
+from st_common.replay.files import replay
 
 VEHICLES = 1000
 BASE_S = 1_700_000_000

@@ -27,9 +27,9 @@ from st_common.geometry.space import GLOBE
 from st_common.layers.index import LayerIndex
 from st_common.layers.load import load
 from st_common.layers.stored import load_index, load_outline
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from st_common.spark.exchange.layers import LAYERS, Arrays, RegionService, SpreadLayer
 from st_common.spark.exchange.peers import Peers
 from st_common.spark.exchange.wire import Keys

@@ -24,8 +24,6 @@ import pyarrow as pa
 import pyarrow.csv
 import shapely
 
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -34,6 +32,8 @@ from st_common.controls.writing import payload_of, to_bytes
 from st_common.layers.kinds import load_kinds
 from st_common.layers.load import load
 from st_common.layers.reading import Wanted, read_features
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.query.plan import Box, LayerJoin, Plan
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -23,16 +23,16 @@ from bench import oldenburg
 from bench.drive import OnLocal, OnSpark
 from bench.queries import Asked
 from bench.rounds import Run, about, figures
-from st_common.capture.reading import log_for
+from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.geometry.space import PLANE
+from st_common.log.reading import log_for
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import Metric
 from st_common.reference.sliding import in_windows
 from st_common.reference.travelled import Ways, speeds, ways_um
 from st_common.regions.registry import Box
-from st_common.serving.changes import stream_changes
 from st_common.simulation.traffic import ALL_REPORT
 from tests.kit.road_traffic import DECIMALS
 

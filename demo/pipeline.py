@@ -22,12 +22,12 @@ from prepare import (
 from rich.console import Console
 from rich.progress import Progress
 
-from st_common.capture.files import Rate, replay
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
-from st_common.ops.status import StreamStatus, read_all_status
+from st_common.log.log import Log
+from st_common.operations.status import StreamStatus, read_all_status
 from st_common.position import position_of
+from st_common.replay.files import Rate, replay
 
 __all__ = ["Demo", "DemoError", "begin", "clear", "perform", "stop"]
 

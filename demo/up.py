@@ -28,7 +28,7 @@ from rich.console import Console
 from served_runs import Served
 
 from st_common.errors import FairwayError
-from st_common.ops.records import private_append
+from st_common.operations.records import private_append
 from tests.kit.local_airflow.rest import Rest, log_in, unhealthy
 from tests.kit.local_airflow.services import PATIENCE_S, log_of, start_services
 from tests.kit.local_airflow.setup import (

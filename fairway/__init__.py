@@ -17,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change
 from st_common.client.evaluation import Evaluation, evaluate
 from st_common.client.home_client import HomeClient
@@ -25,7 +26,6 @@ from st_common.client.put import Put
 from st_common.client.registration import QueryId
 from st_common.client.result import Result
 from st_common.client.tuples import Element, Feature, MultiTuple
-from st_common.engine.batch.backtest import Backtest
 from st_common.errors import (
     ConfigError,
     FairwayError,

@@ -13,12 +13,12 @@ from st_common import tables
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.config.streams import has_streams, stream_of
-from st_common.levels.latest import flush_latest
-from st_common.levels.taking import take_due
-from st_common.lifecycle.leftovers import Cleared, clear_leftovers
-from st_common.lifecycle.log_retention import retain_logs
-from st_common.lifecycle.maintain import Upkeep, by_delta_rs, maintain
-from st_common.lifecycle.stored import Stored
+from st_common.history.latest import flush_latest
+from st_common.history.taking import take_due
+from st_common.maintenance.leftovers import Cleared, clear_leftovers
+from st_common.maintenance.log_retention import retain_logs
+from st_common.maintenance.maintain import Upkeep, by_delta_rs, maintain
+from st_common.maintenance.stored import Stored
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import MAINTAIN
 

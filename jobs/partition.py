@@ -6,20 +6,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from st_common.answers.regions_page import write_regions_page
+from st_common.batch.rebalance import thresholds_given
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
-from st_common.partition.store import current
-from st_common.partition.store import groups_between_thresholds as groups
+from st_common.partitioning.store import current
+from st_common.partitioning.store import groups_between_thresholds as groups
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import PARTITION
-from st_common.serving.regions_page import write_regions_page
 from st_common.spark.partitioning import (
     engine_of,
     follow_regions,
     partition_group,
     rebalance_groups,
 )
-from st_common.spark.rebalance import thresholds_given
 
 
 def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -5,15 +5,15 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from st_common.batch.days import Again, WholeDays, engine_of, whole_days
+from st_common.batch.reprocess import reprocess
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of
-from st_common.engine.batch.days import Again, WholeDays, engine_of, whole_days
-from st_common.engine.batch.reprocess import reprocess
 from st_common.errors import FairwayError
-from st_common.ops.days import is_closed_before
+from st_common.operations.days import is_closed_before
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPROCESS
 from st_common.storage import refused

@@ -43,7 +43,7 @@ from fault_place import (
 )
 
 from st_common.config.home import Home
-from st_common.ops.alerts import read_alerts
+from st_common.operations.alerts import read_alerts
 
 REFUSED = 4  # exit code of a process whose stream belongs to another one
 ON_SPARK = """shards = 2

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from st_common.answers.stream_state import state_of
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
-from st_common.ops.alerts import Alert, read_alerts
-from st_common.ops.judged import STOPPED
-from st_common.ops.records import read_record
-from st_common.ops.status import StreamStatus
-from st_common.serving.stream_state import state_of
+from st_common.operations.alerts import Alert, read_alerts
+from st_common.operations.judged import STOPPED
+from st_common.operations.records import read_record
+from st_common.operations.status import StreamStatus
 
 _ALERTS = 20
 

@@ -16,10 +16,10 @@ from fastapi.responses import (
 from st_common.airflow.links import address_of
 from st_common.airflow.live_page import answers, page_url
 from st_common.airflow.overview import overview
+from st_common.answers.templates import templates_in
 from st_common.config.environment import home_dir
 from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.serving.templates import templates_in
 
 PREFIX = "/fairway"
 _PAGES = Path(__file__).with_name("pages")

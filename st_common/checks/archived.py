@@ -21,9 +21,6 @@ import pyarrow.compute as pc
 from pyproj import Geod
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log
-from st_common.capture.reading import record_of, with_reading
 from st_common.checks.expressions import (
     ATTRIBUTE,
     Lookup,
@@ -47,8 +44,11 @@ from st_common.config.home import Home
 from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Reading
-from st_common.levels.snapshots import members_of, snapshots
-from st_common.levels.stored import FILTERED, archived_end, has_filtered
+from st_common.history.snapshots import members_of, snapshots
+from st_common.history.stored import FILTERED, archived_end, has_filtered
+from st_common.log.control import control_rows
+from st_common.log.log import Log
+from st_common.log.reading import record_of, with_reading
 from st_common.position import position_of, row_of, segment_of
 from st_common.reference.columns import Features
 from st_common.reference.metric import Metric

@@ -9,8 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.capture.checked import check_bytes
-from st_common.capture.log import Log
 from st_common.checks.archived import from_kept, wrongly_filtered
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -21,7 +19,9 @@ from st_common.engine.local import layers_of
 from st_common.engine.states import States
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError
-from st_common.levels.stored import archived_end, has_filtered
+from st_common.history.stored import archived_end, has_filtered
+from st_common.log.checked import check_bytes
+from st_common.log.log import Log
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled

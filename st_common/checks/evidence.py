@@ -8,8 +8,8 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.config.stream_values import FILTER_COLUMNS
 from st_common.contracts import load_contract
-from st_common.levels.snapshots import snapshots
-from st_common.levels.stored import FILTERED, fixes
+from st_common.history.snapshots import snapshots
+from st_common.history.stored import FILTERED, fixes
 from st_common.position import position_of, segment_of
 from st_common.tables.pruning import Filters
 

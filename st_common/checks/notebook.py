@@ -18,7 +18,7 @@ import pandas as pd
 
 from st_common.checks.history import Registered, Times
 from st_common.errors import StorageError
-from st_common.ops.records import read_record, write_record
+from st_common.operations.records import read_record, write_record
 
 NOTES = "verified.json"
 _CHANGES = ["position", "seq", "query", "object", "partner", "sign", "cause", "value"]

@@ -16,7 +16,8 @@ import numpy as np
 import pandas as pd
 
 from st_common import tables
-from st_common.capture.log import Log
+from st_common.answers.changes import stream_changes
+from st_common.answers.lateness import lateness_of
 from st_common.checks.answers import (
     Counted,
     rows_in_windows,
@@ -47,14 +48,13 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archiver import EVERY_S
 from st_common.errors import QueryError, StorageError, TransientError
-from st_common.ops.launcher import find
+from st_common.log.log import Log
+from st_common.operations.launcher import find
 from st_common.position import position_of
 from st_common.query.frame import Frame
 from st_common.query.incident import Incident
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
-from st_common.serving.changes import stream_changes
-from st_common.serving.lateness import lateness_of
 
 
 def verify(

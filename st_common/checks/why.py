@@ -11,6 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.answers.batch import Batch, batch_of
+from st_common.answers.changes import stream_changes
+from st_common.answers.lateness import lateness_of, words_of
 from st_common.checks.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
 from st_common.checks.sentences import Others, sentence, why_filtered
 from st_common.config.home import Home
@@ -22,9 +25,6 @@ from st_common.query.lookup import find, history
 from st_common.query.neighbours import GroupNearest, Nearest
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
-from st_common.serving.batch import Batch, batch_of
-from st_common.serving.changes import stream_changes
-from st_common.serving.lateness import lateness_of, words_of
 
 _AT_ONCE = (
     "registered",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from st_common.engine.batch.backtest import Backtest
+    from st_common.batch.backtest import Backtest
 
 _OF_OLD = ("visits_old", "objects_old", "same", "only_new", "only_old")
 
@@ -100,7 +100,7 @@ def _runner(engine: str, cores: int) -> "Callable[..., Backtest]":
         ConfigError: there is no such engine, or it takes no number of processes.
     """
     if engine == "local":
-        from st_common.engine.batch.backtest import backtest as run
+        from st_common.batch.backtest import backtest as run
 
         return partial(run, cores=cores)
     if engine != "spark" or cores != 1:

@@ -8,7 +8,7 @@ import typer
 from st_common.cli import context
 
 if TYPE_CHECKING:
-    from st_common.lifecycle.backup import BackedUp
+    from st_common.maintenance.backup import BackedUp
 
 
 def create(
@@ -21,7 +21,7 @@ def create(
 
     It ends with a line for each stream: how far its log and its tables are in the copy.
     """
-    from st_common.lifecycle.backup import back_up
+    from st_common.maintenance.backup import back_up
 
     _write(folder, back_up(context.home(ctx, must_exist=True), folder))
 
@@ -36,7 +36,7 @@ def restore(
     ],
 ) -> None:
     """Put a backup in the place of the home, which must not be there: all of it, each file checked, or nothing."""
-    from st_common.lifecycle.backup import restore as put_back
+    from st_common.maintenance.backup import restore as put_back
 
     home = context.home(ctx)
     _write(home.root, put_back(folder, home))

@@ -16,10 +16,10 @@ from st_common.installed import place_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from st_common.capture.files import Rate, ReplayReport
-    from st_common.capture.source import NamedFile
     from st_common.config.home import Home
     from st_common.config.stream import StreamSettings
+    from st_common.replay.files import Rate, ReplayReport
+    from st_common.replay.source import NamedFile
 
 
 _FILE = Annotated[
@@ -105,8 +105,8 @@ def replay(
     A file of which most of the first records cannot be read is refused: then the settings are wrong, or the file. So is
     one of which most are dated before 1990 or beyond tomorrow. Of a pipe nothing is taken before its end.
     """
-    from st_common.capture.readable import refuse_unreadable
-    from st_common.capture.source import files_to_read
+    from st_common.replay.readable import refuse_unreadable
+    from st_common.replay.source import files_to_read
 
     settings, pace = context.stream(ctx, stream), _rate(rate)
     how = _How(
@@ -141,8 +141,8 @@ def _replayed(
     home: "Home", settings: "StreamSettings", paths: "Sequence[Path]", how: _How
 ) -> "ReplayReport":
     """Replays files as one feed."""
-    from st_common.capture import files
-    from st_common.capture.log import Log
+    from st_common.log.log import Log
+    from st_common.replay import files
 
     with progress_of_records(settings.name) as progress:
         return files.replay(
@@ -227,7 +227,7 @@ def _capture_sources(
     """Runs sources of a stream until they end, or it is asked to stop."""
     import asyncio
 
-    from st_common.feeds.running import run_until_stopped
+    from st_common.sources.running import run_until_stopped
 
     chosen = tuple(names or settings.sources)
     _warn_of_others(context.home(ctx), settings.name, chosen)
@@ -246,7 +246,7 @@ def _warn_of_others(home: "Home", stream: str, sources: "Sequence[str]") -> None
     """Says on stderr which of some sources another process captures now."""
     import time
 
-    from st_common.feeds.note import read_notes
+    from st_common.sources.note import read_notes
 
     now_us = time.time_ns() // 1000
     for note in read_notes(home, stream):
@@ -266,7 +266,7 @@ def _capture_query(
     follow: bool,
     seconds: float | None,
 ) -> None:
-    from st_common.serving.feeding import Feed
+    from st_common.answers.feeding import Feed
 
     stream = settings.name
     if seconds is not None and not follow:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from st_common.detect.report import Detected
     from st_common.geometry.extent import Box
-    from st_common.sniffing.report import Sniffed
 
 _FILE = Annotated[str, typer.Argument(metavar="FILE|URL", help="A file, or a feed.")]
 _WRITE = Annotated[
@@ -67,8 +67,8 @@ def check(
     seconds: _FOR = 5.0,
 ) -> None:
     """Say what a file or a feed is: format, columns, unit of time, system; five fixes, and why records are none."""
-    from st_common.sniffing.report import source_to_toml, to_toml
-    from st_common.sniffing.several import sniff_any
+    from st_common.detect.report import source_to_toml, to_toml
+    from st_common.detect.several import detect_any
 
     if write is not None and stream is not None:
         raise ConfigError("--write and --stream do not go together")
@@ -76,7 +76,7 @@ def check(
     _check_alone(stream, {"object": object_column, **named, "--attributes": attributes})
     given = None if stream is None else context.stream(ctx, stream)
     kept = [] if attributes is None else [n.strip() for n in attributes.split(",")]
-    seen = sniff_any(
+    seen = detect_any(
         place_of(file),
         given,
         owner=object_column,
@@ -97,7 +97,7 @@ def check(
         _go_on(ctx, write, file, seen, has_source=bool(source))
 
 
-def _require_readable(seen: "Sniffed") -> None:
+def _require_readable(seen: "Detected") -> None:
     """Raises where `replay` would refuse it."""
     if not seen.is_readable:
         raise ConfigError(
@@ -108,7 +108,7 @@ def _require_readable(seen: "Sniffed") -> None:
         )
 
 
-def _require_known(seen: "Sniffed", file: str) -> None:
+def _require_known(seen: "Detected", file: str) -> None:
     """Raises where settings would be written that nothing has shown."""
     if not seen.is_known:
         raise ConfigError(
@@ -119,7 +119,7 @@ def _require_known(seen: "Sniffed", file: str) -> None:
 
 def _check_alone(stream: str | None, others: "Mapping[str, str | None]") -> None:
     """Raises where columns are named beside a stream, whose settings name them."""
-    from st_common.sniffing.report import OPTION_OF
+    from st_common.detect.report import OPTION_OF
 
     for key, value in others.items():
         if value is not None and stream is not None:
@@ -128,14 +128,14 @@ def _check_alone(stream: str | None, others: "Mapping[str, str | None]") -> None
 
 
 def _go_on(
-    ctx: typer.Context, name: str, file: str, seen: "Sniffed", *, has_source: bool
+    ctx: typer.Context, name: str, file: str, seen: "Detected", *, has_source: bool
 ) -> None:
     """Says which commands come next."""
     typer.echo(f"next: {_query(name, seen)}{context.at_home(ctx)}")
     typer.echo(f"then: {_records(ctx, name, file, has_source=has_source)}")
 
 
-def _query(name: str, seen: "Sniffed") -> str:
+def _query(name: str, seen: "Detected") -> str:
     """The command that registers a first query: it tells what comes after it, and so stands before the records."""
     from st_common.query.grammar.words import quoted
 
@@ -150,7 +150,7 @@ def _sides(extent: "Box") -> str:
 
 
 def _records(ctx: typer.Context, name: str, file: str, *, has_source: bool) -> str:
-    from st_common.sniffing.head import is_address
+    from st_common.detect.head import is_address
 
     if has_source:
         return f"fairway capture {name}{context.at_home(ctx)}"
@@ -159,7 +159,7 @@ def _records(ctx: typer.Context, name: str, file: str, *, has_source: bool) -> s
     return f"fairway replay {name} {file}{context.at_home(ctx)}"
 
 
-def _tell(seen: "Sniffed") -> None:
+def _tell(seen: "Detected") -> None:
     """Writes the first fixes, how many records are none and why, and what should be looked at."""
     from st_common.cli.output import write
 

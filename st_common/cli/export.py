@@ -64,7 +64,7 @@ def export(
             text_form = cast("Format", form)
             write(rows if is_whole else shown(rows, text_form), text_form)
         return
-    from st_common.serving.exports import (
+    from st_common.answers.exports import (
         require_on_earth,
         write_geojson,
         write_geoparquet,

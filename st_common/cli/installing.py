@@ -66,7 +66,7 @@ def _make_home(ctx: typer.Context) -> None:
 
 def _bring_jars(source: Path | None) -> None:
     from st_common.config.environment import jars_dir
-    from st_common.ops.jars import bring
+    from st_common.operations.jars import bring
 
     folder = jars_dir()
     brought = bring(folder, source)

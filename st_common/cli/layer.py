@@ -19,9 +19,9 @@ from st_common.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from st_common.batch.prepartition import Partitioned
     from st_common.layers.load import LayerReport
     from st_common.query.control import QueryRow
-    from st_common.spark.prepartition import Partitioned
 
 _NAME = Annotated[str, typer.Argument(metavar="NAME", help="The name of a layer.")]
 
@@ -359,8 +359,8 @@ def partition(
     engine: _ENGINE = "local",
 ) -> None:
     """Divide space into regions of like load, store them as the group's next version, and bring layers to them."""
+    from st_common.batch.rebalance import thresholds_given
     from st_common.spark.partitioning import engine_of, follow_regions, partition_group
-    from st_common.spark.rebalance import thresholds_given
 
     home, conf = context.home(ctx), context.conf(ctx)
     with (

@@ -30,7 +30,7 @@ def maintain(
     from datetime import UTC, datetime
 
     from st_common.cli.output import write_columns
-    from st_common.lifecycle.maintain import maintain as maintain_all
+    from st_common.maintenance.maintain import maintain as maintain_all
 
     now_us = time.time_ns() // 1_000
     today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
@@ -70,7 +70,7 @@ def _streams(ctx: typer.Context) -> "Mapping[str, StreamSettings]":
 
 def _cleared(ctx: typer.Context, today: "date") -> list[str]:
     """Deletes what nothing needs any more beside tables and logs; says what went."""
-    from st_common.lifecycle.leftovers import clear_leftovers
+    from st_common.maintenance.leftovers import clear_leftovers
 
     cleared = clear_leftovers(context.home(ctx), context.conf(ctx), today=today)
     counts = {
@@ -85,7 +85,7 @@ def _cleared(ctx: typer.Context, today: "date") -> list[str]:
 
 def _of_logs(ctx: typer.Context, now_us: int) -> list[str]:
     """Takes records out of logs that are kept for `log_days`; says what went, and who holds the others."""
-    from st_common.lifecycle.log_retention import retain_logs
+    from st_common.maintenance.log_retention import retain_logs
 
     notes = []
     for log in retain_logs(context.home(ctx), _streams(ctx), now_us=now_us):

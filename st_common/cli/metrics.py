@@ -40,8 +40,8 @@ def serve_metrics(ctx: typer.Context, listen: str) -> None:
 
 
 def _registry(ctx: typer.Context) -> "CollectorRegistry":
+    from st_common.answers.metrics import Metrics, registry_of
     from st_common.delivery.settings import wanted
-    from st_common.serving.metrics import Metrics, registry_of
 
     home, conf = context.home(ctx, must_exist=True), context.conf(ctx)
     return registry_of(

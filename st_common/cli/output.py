@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
+from st_common.answers.csv_rows import csv_lines
+from st_common.answers.json_rows import json_line, plain
 from st_common.errors import ConfigError, one_line
-from st_common.serving.csv_rows import csv_lines
-from st_common.serving.json_rows import json_line, plain
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from datetime import datetime
 
+    from st_common.answers.answers import Reads
     from st_common.config.home import Home
     from st_common.config.stream import StreamSettings
-    from st_common.serving.answers import Reads
 
 _Rectangle = tuple[float, float, float, float]
 _INSIDE = Annotated[
@@ -66,14 +66,14 @@ def answer(
 ) -> None:
     """Show who is in the answer of a query, with which partner and values, and since when."""
     without_pandas(ctx)
-    from st_common.serving.answers import answered
+    from st_common.answers.answers import answered
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
     then = None if at is None else time_of(at)
     answer_then = answered(home, query, then)
     rows = answer_then.rows
     if has_places(form):
-        from st_common.serving.member_places import placed_answer
+        from st_common.answers.member_places import placed_answer
 
         rows = placed_answer(home, context.streams(ctx), query, then)
     export(rows, form, out, epsg=lambda: _stream_of(ctx, query).epsg)
@@ -103,9 +103,9 @@ def objects(
 ) -> None:
     """Show where the objects of a stream are, or were at a time."""
     without_pandas(ctx)
+    from st_common.answers.history import NearestTo, objects_at
+    from st_common.answers.object_conditions import condition_of
     from st_common.regions.registry import Box
-    from st_common.serving.history import NearestTo, objects_at
-    from st_common.serving.object_conditions import condition_of
 
     settings = context.stream(ctx, stream)
     if nearest is not None and nearest[0] < 1:
@@ -135,12 +135,12 @@ def objects(
 
 def _tell_always_late(home: "Home", stream: "StreamSettings") -> None:
     """Says on stderr which objects are in no answer because all their fixes came too late."""
-    from st_common.ops.status import read_status
+    from st_common.operations.status import read_status
 
     said = read_status(home.stream(stream.name))
     if said is None or not said.late:
         return
-    from st_common.serving.lateness import lateness_of, words_of
+    from st_common.answers.lateness import lateness_of, words_of
 
     late = [one for one in lateness_of(home, stream).objects if one.is_always_late]
     for one in late[:_SHOWN]:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn
 
     from st_common.layers.features import Progress as Stages
-    from st_common.ops.status import StreamStatus
+    from st_common.operations.status import StreamStatus
 
 
 @contextmanager

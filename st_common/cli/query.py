@@ -110,8 +110,8 @@ def carried_out(ctx: typer.Context, statements: "Sequence[Statement]") -> "Outco
 
 def _tell_beginnings(ctx: typer.Context, done: "Outcome") -> None:
     """Says of what was just registered what lies before it, and whether it is far off; what is unknown is no error."""
-    from st_common.serving.beginnings import beginnings, in_words
-    from st_common.serving.far_regions import far_regions, said
+    from st_common.answers.beginnings import beginnings, in_words
+    from st_common.answers.far_regions import far_regions, said
 
     home, streams = context.home(ctx), context.streams(ctx)
     try:

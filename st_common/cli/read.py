@@ -127,8 +127,8 @@ def _follow(
     how: "dict[str, Any]",
 ) -> None:
     """Writes changes as they are committed: of a stream, of a query, behind a position."""
+    from st_common.answers.follow import follow
     from st_common.cli.interrupt import until_interrupted
-    from st_common.serving.follow import follow
 
     with until_interrupted() as is_over:
         parts = follow(home, *wanted, **how, is_over=is_over)
@@ -144,7 +144,7 @@ def _write_growing(parts: "Iterator[pa.Table]", shown: _Shown) -> None:
 
 def _shown(rows: "pa.Table", columns: tuple[str, ...]) -> "pa.Table":
     """Some columns of changes; groups have the place that their values say."""
-    from st_common.serving.places import with_group_places
+    from st_common.answers.places import with_group_places
 
     return (with_group_places(rows) if "x" in columns else rows).select(columns)
 
@@ -170,19 +170,19 @@ def _changes(
     tail: int | None,
 ) -> "pa.Table":
     if tail is None:
-        from st_common.serving.changes import passed_changes
+        from st_common.answers.changes import passed_changes
 
         return passed_changes(home, query, stream=stream, since=since)
     if since is not None:
         raise ConfigError("--tail and --since do not go together", hint="choose one")
-    from st_common.serving.last_changes import last_changes
+    from st_common.answers.last_changes import last_changes
 
     return last_changes(home, query, stream=stream, count=tail)
 
 
 def _stream_of(home: "Home", query: str | None, stream: str | None) -> str:
     """The one stream that changes with places are of."""
-    from st_common.serving.changes import streams_of
+    from st_common.answers.changes import streams_of
 
     names = streams_of(home, query) if stream is None else [stream]
     if len(names) != 1:
@@ -206,8 +206,8 @@ def sql(
     json_lines: JsonLines = False,
 ) -> None:
     """Ask the tables of the home by SQL; "SHOW TABLES" lists the views."""
+    from st_common.answers.sql import sql as result_of
     from st_common.cli.output import write
-    from st_common.serving.sql import sql as result_of
 
     write(
         result_of(
@@ -218,7 +218,7 @@ def sql(
 
 
 def _check_stream(ctx: typer.Context, stream: str) -> None:
-    from st_common.serving.changes import changed_streams
+    from st_common.answers.changes import changed_streams
 
     known = changed_streams(context.home(ctx))
     if stream not in known:

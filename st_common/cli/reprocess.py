@@ -12,8 +12,8 @@ from st_common.errors import ConfigError
 from st_common.programs import REPROCESS
 
 if TYPE_CHECKING:
-    from st_common.engine.batch.days import DayAgain
-    from st_common.engine.batch.trial import Trial
+    from st_common.batch.days import DayAgain
+    from st_common.batch.trial import Trial
     from st_common.query.plan import Plan
 
 
@@ -62,14 +62,14 @@ def reprocess(
     ] = None,
 ) -> None:
     """Process the closed days that an interval touches again, late fixes too, and put their visits into the table."""
-    from st_common.engine.batch.days import engine_of, whole_days
+    from st_common.batch.days import engine_of, whole_days
 
     days = whole_days(REPROCESS["from"].read(since), REPROCESS["to"].read(until))
     home = context.home(ctx, must_exist=True)
     if engine_of(home, stream, engine) == "spark":
         from st_common.spark.batch_days import reprocess_on_spark as process_again
     else:
-        from st_common.engine.batch.reprocess import reprocess as process_again
+        from st_common.batch.reprocess import reprocess as process_again
     again = process_again(
         home,
         context.stream(ctx, stream),
@@ -99,7 +99,7 @@ def _trial(
     Raises:
         ConfigError: they do not fit together, or the file holds anything but registrations on the stream.
     """
-    from st_common.engine.batch.trial import Trial, versions_of
+    from st_common.batch.trial import Trial, versions_of
 
     if into is None:
         if queries is not None or layers:

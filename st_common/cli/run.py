@@ -19,11 +19,11 @@ from st_common.uncollected import uncollected
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from st_common.answers.stream_state import StreamState
     from st_common.config.home import Home
     from st_common.config.stream import StreamSettings
     from st_common.engine.summary import RunSummary
-    from st_common.feeds.note import CaptureNote
-    from st_common.serving.stream_state import StreamState
+    from st_common.sources.note import CaptureNote
 
 
 def run(
@@ -44,7 +44,7 @@ def run(
         let_arrow_give_back()  # before anything imports Arrow
     follow = _engine(chosen)
     from st_common.lineage.telling import telling_stream
-    from st_common.ops.status import read_status
+    from st_common.operations.status import read_status
 
     home = context.home(ctx)
     with (
@@ -77,7 +77,7 @@ def _engine(name: str) -> "Callable[..., RunSummary]":
 @contextmanager
 def _unreachable_is_wrong() -> "Iterator[None]":
     """A cluster that does not answer is a wrong setting to whoever typed the command: only a supervisor waits."""
-    from st_common.ops.standalone import UnreachableError
+    from st_common.operations.standalone import UnreachableError
 
     try:
         yield
@@ -118,11 +118,11 @@ def _warn_of_late(
     home: "Home", stream: "StreamSettings", *, late: int, fixes: int
 ) -> None:
     """Says on stderr which fixes came too late, and why, where more than one in a hundred did."""
-    from st_common.serving.stream_state import is_much
+    from st_common.answers.stream_state import is_much
 
     if not is_much(late, fixes):
         return
-    from st_common.serving.lateness import warnings_of
+    from st_common.answers.lateness import warnings_of
 
     for line in warnings_of(home, stream, late=late, fixes=fixes):
         typer.echo(f"warning: {stream.name}: {line}", err=True)
@@ -185,8 +185,8 @@ def status(
 
 
 def _show_status(ctx: typer.Context, *, json_lines: bool) -> None:
+    from st_common.answers.stream_state import COUNTS, state_of
     from st_common.cli.output import write_listing
-    from st_common.serving.stream_state import COUNTS, state_of
 
     home = context.home(ctx, must_exist=True)
     states = [
@@ -212,7 +212,7 @@ _SEEN = ("stream", "state", "process", "last beat", "engine", "segments", "clock
 
 def _row(state: "StreamState") -> tuple[str, ...]:
     """A stream as cells: who runs it, when it was heard last, how far it is, its counts."""
-    from st_common.serving.stream_state import COUNTS, stamp
+    from st_common.answers.stream_state import COUNTS, stamp
 
     now, said = state.now, state.said
     segments = f"{state.segments_done}/{state.segments}"
@@ -287,7 +287,7 @@ def doctor(
 
     Every byte that the home has stored is looked at, too; exit code 1: some are not what was written.
     """
-    from st_common.ops.doctor import findings
+    from st_common.operations.doctor import findings
 
     if repair:
         _repair(ctx)
@@ -327,7 +327,7 @@ def _write_held(ctx: typer.Context) -> None:
     """Says what the home keeps beyond its retention, where there is a home with settings."""
     import time
 
-    from st_common.lifecycle.held import held
+    from st_common.maintenance.held import held
 
     try:
         home, streams = context.home(ctx, must_exist=True), context.streams(ctx)

@@ -135,7 +135,7 @@ def _roads(
 def _target(
     ctx: typer.Context, stream: "StreamSettings", tcp: str | None, *, live: bool
 ) -> "AbstractContextManager[Target]":
-    from st_common.capture.reading import log_for
+    from st_common.log.reading import log_for
     from st_common.simulation.simulate import ToLog, ToSocket
 
     if tcp is None:

@@ -142,8 +142,8 @@ def write_asked(
         QueryError: the stream has not come to the time.
         FairwayError: fixes that the answer follows from were purged.
     """
+    from st_common.batch.asking import asked, shows_fields
     from st_common.cli.output import shown, write, write_growing, write_parquet
-    from st_common.engine.batch.asking import asked, shows_fields
 
     stream = context.stream(ctx, plan.stream)
     tables = asked(context.home(ctx, must_exist=True), stream, plan, past)
@@ -218,8 +218,8 @@ def write_explained(
     Raises:
         ConfigError: no settings describe its stream, or the stream that is to be counted never ran.
     """
+    from st_common.answers.estimates import explained, explained_by_counts
     from st_common.query.explain import lines
-    from st_common.serving.estimates import explained, explained_by_counts
 
     stream = context.streams(ctx).get(plan.stream)
     if stream is None:

@@ -54,7 +54,7 @@ def reshard(
     from st_common.engine.reshard import of_local
     from st_common.engine.reshard import reshard as go_over
     from st_common.engine.topology import topology_of
-    from st_common.ops.forgiving import forgive
+    from st_common.operations.forgiving import forgive
 
     home = context.home(ctx, must_exist=True)
     settings, export = context.stream(ctx, stream), of_local
@@ -81,8 +81,8 @@ def reset(
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
 ) -> None:
     """Begin a stream anew from its log: the next run decodes and judges all of it with the settings of now."""
-    from st_common.engine.reset import reset as begin_anew
-    from st_common.ops.forgiving import forgive
+    from st_common.batch.reset import reset as begin_anew
+    from st_common.operations.forgiving import forgive
 
     home = context.home(ctx, must_exist=True)
     context.stream(ctx, stream)
@@ -108,7 +108,7 @@ def retry(
     ],
 ) -> None:
     """Let a stream or delivery that was given up start again at once, at the next look of who runs it."""
-    from st_common.ops.forgiving import retry as start_again
+    from st_common.operations.forgiving import retry as start_again
 
     start_again(context.home(ctx, must_exist=True), stream)
     typer.echo(f"{stream}: it is started at the next look")
@@ -130,9 +130,9 @@ def skip(
     ],
 ) -> None:
     """Pass over a segment that is damaged or missing: what it held is lost, and every reader of the log knows it."""
-    from st_common.capture.log import Log
-    from st_common.ops.alerts import tell
-    from st_common.ops.forgiving import forgive
+    from st_common.log.log import Log
+    from st_common.operations.alerts import tell
+    from st_common.operations.forgiving import forgive
 
     home = context.home(ctx, must_exist=True)
     context.stream(ctx, stream)

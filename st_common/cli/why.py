@@ -12,10 +12,10 @@ from st_common.cli.arguments import QueryName
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
+    from st_common.answers.batch import Batch
     from st_common.checks.evidence import Filtered, Fix
     from st_common.checks.why import Why
     from st_common.config.stream import StreamSettings
-    from st_common.serving.batch import Batch
 
 
 def why(

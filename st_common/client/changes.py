@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Self
 
+from st_common.answers.follow import POLL_S, Following
 from st_common.config.home import Home
-from st_common.serving.follow import POLL_S, Following
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -8,13 +8,14 @@ from typing import Any
 
 import pyarrow as pa
 
+from st_common.answers.follow import POLL_S
+from st_common.batch.asking import asked
 from st_common.client.interface import Subscription
 from st_common.client.registration import QueryId, Registration
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import Streams
-from st_common.engine.batch.asking import asked
 from st_common.engine.carrying_out import carry_out, drop
 from st_common.errors import QueryError
 from st_common.query.area_store import HomeAreas
@@ -34,7 +35,6 @@ from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.registry import fitted
 from st_common.query.text import Statement, parse, select_of
-from st_common.serving.follow import POLL_S
 
 _BEHIND = r"(\s|--[^\n]*\n|/\*.*?\*/)*"  # comments
 _SELECT = re.compile(rf"{_BEHIND}SELECT\b", re.IGNORECASE | re.DOTALL)

@@ -7,10 +7,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from st_common.capture.source import NamedFile
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
+from st_common.detect.report import IF_ANY, Detected
+from st_common.detect.several import detect_each
 from st_common.engine.summary import RunSummary
 from st_common.errors import ConfigError, QueryError
 from st_common.query.builder import QueryBuilder
@@ -18,8 +19,7 @@ from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.text import parse
 from st_common.rejects.replay import rejects_of
-from st_common.sniffing.report import IF_ANY, Sniffed
-from st_common.sniffing.several import sniff_each
+from st_common.replay.source import NamedFile
 
 NAMES = ("data", "file")
 """What FROM may always say."""
@@ -103,7 +103,7 @@ def name_of_file(name: str) -> str:
 
 def read_as(
     files: Sequence[NamedFile], name: str, given: Given
-) -> tuple[Sniffed, StreamSettings]:
+) -> tuple[Detected, StreamSettings]:
     """How files are read: what was seen in them, and the settings of the stream that they become.
 
     Raises:
@@ -113,7 +113,7 @@ def read_as(
         raise ConfigError("a query is tried on the engine local", hint="remove engine")
     columns = dict(given.columns)
     file = files[0]
-    seen = sniff_each(
+    seen = detect_each(
         files,
         owner=columns.pop("object", None),
         named=columns,
@@ -122,7 +122,7 @@ def read_as(
     table = merged({**seen.table, "engine": "local"}, given.settings)
     stream = stream_of_table(name, table, Path(file.name))
     if given.settings:
-        seen = replace(sniff_each(files, stream), notes=seen.notes)
+        seen = replace(detect_each(files, stream), notes=seen.notes)
     if seen.odd:
         raise ConfigError(f"{seen.place}: {seen.odd}", hint=seen.mend)
     if not seen.is_readable:

@@ -9,9 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.source import NamedFile, files_to_read
+from st_common.answers.changes import passed_changes
+from st_common.answers.places import with_group_places
 from st_common.client.client import is_select
 from st_common.client.evaluated_stream import Given, left_out, read_as, stream_name
 from st_common.client.frames import Frame, write_frame
@@ -23,11 +22,12 @@ from st_common.engine.run import run
 from st_common.engine.summary import RunSummary
 from st_common.errors import ConfigError
 from st_common.installed import place_of, shipped
+from st_common.log.log import Log
 from st_common.query.builder import QueryBuilder
 from st_common.query.past import time_written
 from st_common.query.plan import Plan
-from st_common.serving.changes import passed_changes
-from st_common.serving.places import with_group_places
+from st_common.replay.files import replay
+from st_common.replay.source import NamedFile, files_to_read
 
 QUERY = "try"
 """What the query is called, unless its text says otherwise."""

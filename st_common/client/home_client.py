@@ -6,6 +6,13 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Any, Self
 
+from st_common.answers.history import NearestTo, objects_at
+from st_common.answers.json_rows import json_line
+from st_common.answers.member_places import placed_answer
+from st_common.answers.object_conditions import condition_of
+from st_common.answers.sql import sql
+from st_common.answers.stream_state import state_of
+from st_common.batch.backtest import Backtest, backtest
 from st_common.client.changes import Changes
 from st_common.client.client import Client, is_about_a_plan
 from st_common.client.interface import Rectangle
@@ -14,7 +21,6 @@ from st_common.client.result import Result, placed
 from st_common.client.waiting import await_done
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of
-from st_common.engine.batch.backtest import Backtest, backtest
 from st_common.errors import QueryError
 from st_common.query.area_store import HomeAreas
 from st_common.query.lookup import find, queries
@@ -23,12 +29,6 @@ from st_common.query.registry import fitted
 from st_common.query.text import parse
 from st_common.query.tried import tried_plans
 from st_common.regions.registry import Box
-from st_common.serving.history import NearestTo, objects_at
-from st_common.serving.json_rows import json_line
-from st_common.serving.member_places import placed_answer
-from st_common.serving.object_conditions import condition_of
-from st_common.serving.sql import sql
-from st_common.serving.stream_state import state_of
 
 
 class HomeClient(Client):
@@ -111,8 +111,8 @@ class HomeClient(Client):
 
     def explain_plan(self, name: str, plan: Plan, *, analyze: bool) -> list[str]:
         """How a plan is carried out, as the lines of a tree; see `explain`."""
+        from st_common.answers.estimates import explained, explained_by_counts
         from st_common.query.explain import lines
-        from st_common.serving.estimates import explained, explained_by_counts
 
         explaining = explained_by_counts if analyze else explained
         tree = explaining(self._home, self._stream(plan.stream), name, plan)

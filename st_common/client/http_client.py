@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import pyarrow as pa
 
+from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change, change_of
 from st_common.client.client import is_about_a_plan, is_select
 from st_common.client.http_errors import raise_for
@@ -29,7 +30,6 @@ from st_common.client.result import (
 )
 from st_common.client.tuples import MultiTuple, multi_tuple
 from st_common.client.waiting import await_done
-from st_common.engine.batch.backtest import Backtest
 from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.position import segment_of
 from st_common.query.builder import QueryBuilder

@@ -5,12 +5,12 @@ from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
+from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change
 from st_common.client.put import Fixes, Put
 from st_common.client.registration import QueryId
 from st_common.client.result import Result
 from st_common.client.tuples import MultiTuple
-from st_common.engine.batch.backtest import Backtest
 from st_common.query.builder import QueryBuilder
 from st_common.query.plan import Plan
 

@@ -11,11 +11,6 @@ from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from st_common.capture.appending import append_records, marked
-from st_common.capture.files import wall_clock
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
-from st_common.capture.tally import Tally
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
@@ -24,6 +19,11 @@ from st_common.formats.encodings import encoded
 from st_common.formats.format_settings import named_columns
 from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, put_in_front
+from st_common.log.appending import append_records, marked
+from st_common.log.log import Log
+from st_common.log.reading import log_for
+from st_common.replay.files import wall_clock
+from st_common.replay.tally import Tally
 from st_common.times import written
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]

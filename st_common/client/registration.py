@@ -11,18 +11,18 @@ from typing import NamedTuple, Self
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log
+from st_common.answers.follow import LAST_SEQ, POLL_S, Follower
+from st_common.answers.outlets import Outlet
 from st_common.client.features import FeatureCache
 from st_common.client.tuples import MultiTuple, multi_tuple
 from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rows import AboutQuery
-from st_common.ops.status import read_status
+from st_common.log.control import control_rows
+from st_common.log.log import Log
+from st_common.operations.status import read_status
 from st_common.position import position_of, segment_of
 from st_common.query.control import QueryRow
-from st_common.serving.follow import LAST_SEQ, POLL_S, Follower
-from st_common.serving.outlets import Outlet
 
 _LOOK_S = 0.5  # between two looks for a drop while nothing comes
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from st_common.answers.places import place_of
 from st_common.query.plan import Plan
-from st_common.serving.places import place_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ class Register(Registration):
     """A query of a name that is free begins here. Written by the registry, for a statement or a client.
 
     Attributes:
-        seed: the id of what it knows of the log before this row (`st_common.capture.seeds`); None: it begins with the
+        seed: the id of what it knows of the log before this row (`st_common.log.seeds`); None: it begins with the
             last fixes alone.
     """
 
@@ -181,7 +181,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """From here on records are read by these settings (JSON values by name; see `st_common.capture.reading`).
+    """From here on records are read by these settings (JSON values by name; see `st_common.log.reading`).
 
     Written by whoever captures, or by an engine at its start, when its settings are others than those that hold.
     """

@@ -12,8 +12,8 @@ from st_common.config.values import one_of
 from st_common.delivery.outcome import Failed, Refused
 from st_common.delivery.settings import sink_of
 from st_common.delivery.webhook import WebhookSink
-from st_common.ops.alerts import Alert, read_alerts
-from st_common.ops.records import read_record, write_record
+from st_common.operations.alerts import Alert, read_alerts
+from st_common.operations.records import read_record, write_record
 
 _LEVELS = ("info", "warning", "error")
 _MOST = 50  # in one call: it stands in a tick of the supervisor, which is short

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from st_common import tables
+from st_common.answers.follow import Place
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.delivery.message import Messages
 from st_common.delivery.outcome import Refusal
-from st_common.ops.records import private_folder
-from st_common.serving.follow import Place
+from st_common.operations.records import private_folder
 
 TABLE = "dead_letters"
 Dead = tuple[int, Refusal]  # the place in a batch, and why

@@ -10,6 +10,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.answers.follow import FIRST, POLL_S, Follower
+from st_common.answers.outlets import Outlet
 from st_common.config.home import Home
 from st_common.delivery.dead_letters import Dead, DeadLetters
 from st_common.delivery.gate import Gate
@@ -19,12 +21,10 @@ from st_common.delivery.progress import Progress, read_progress, write_progress
 from st_common.delivery.settings import DeliverySettings
 from st_common.engine.owner import BEAT_S, Owner, now_us, owned_folder
 from st_common.errors import FairwayError, TransientError
-from st_common.ops.alerts import tell
-from st_common.ops.records import private_folder
-from st_common.ops.retry import pause_s
-from st_common.ops.status import read_status
-from st_common.serving.follow import FIRST, POLL_S, Follower
-from st_common.serving.outlets import Outlet
+from st_common.operations.alerts import tell
+from st_common.operations.records import private_folder
+from st_common.operations.retry import pause_s
+from st_common.operations.status import read_status
 
 ALERT_S = 60.0  # a receiver that fails for longer is alerted
 _SLICE_S = 0.2  # of a pause, between two looks at the stop marker

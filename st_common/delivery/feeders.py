@@ -8,13 +8,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from st_common.answers.feeding import Feed
+from st_common.answers.follow import POLL_S
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.owner import Owner, owned_folder
 from st_common.errors import ConfigError
-from st_common.ops.records import private_folder
-from st_common.serving.feeding import Feed
-from st_common.serving.follow import POLL_S
+from st_common.operations.records import private_folder
 
 _PREFIX = "feed-"
 

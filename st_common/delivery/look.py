@@ -16,12 +16,12 @@ from st_common.delivery.alerting import (
     notify,
 )
 from st_common.delivery.settings import wanted
-from st_common.ops.beats import record_beats
-from st_common.ops.decide import by_kind
-from st_common.ops.judged import all_healths
-from st_common.ops.lease import Lease
-from st_common.ops.records import write_record
-from st_common.ops.supervisor import job_supervisor, tick
+from st_common.operations.beats import record_beats
+from st_common.operations.decide import by_kind
+from st_common.operations.judged import all_healths
+from st_common.operations.lease import Lease
+from st_common.operations.records import write_record
+from st_common.operations.supervisor import job_supervisor, tick
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.answers.json_rows import json_line
 from st_common.delivery.names import CONTROLS, CONTROLS_RE2, escaped
-from st_common.serving.json_rows import json_line
 
 FORMAT = 1  # counts up when a receiver would have to be changed
 _NULL = "~"

@@ -3,9 +3,9 @@
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from st_common.answers.follow import Place
 from st_common.errors import ConfigError
-from st_common.ops.records import read_record, write_record
-from st_common.serving.follow import Place
+from st_common.operations.records import read_record, write_record
 
 PROGRESS_FILE = "progress.json"
 

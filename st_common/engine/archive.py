@@ -8,11 +8,6 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log, Segment
-from st_common.capture.packing import pack_when_due
-from st_common.capture.pieces import Piece, pieces
-from st_common.capture.retention import remove_raw
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.stream_values import FILTER_COLUMNS
@@ -29,11 +24,16 @@ from st_common.engine.pace import Pace, taken
 from st_common.engine.sink import Reasons, Sink, cut, end_of, together
 from st_common.engine.tail import Tail
 from st_common.engine.tidy import OPEN_MB, tidy
-from st_common.ops.alerts import tell
-from st_common.partition.groups import require_stream_in
-from st_common.partition.middles import middles
-from st_common.partition.regions import Regions, assign
-from st_common.partition.store import current
+from st_common.log.control import control_rows
+from st_common.log.log import Log, Segment
+from st_common.log.packing import pack_when_due
+from st_common.log.pieces import Piece, pieces
+from st_common.log.retention import remove_raw
+from st_common.operations.alerts import tell
+from st_common.partitioning.groups import require_stream_in
+from st_common.partitioning.middles import middles
+from st_common.partitioning.regions import Regions, assign
+from st_common.partitioning.store import current
 from st_common.position import position_of
 
 READER = ARCHIVE

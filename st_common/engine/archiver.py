@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from st_common.engine.archive import Archive
 from st_common.engine.owner import now_us
-from st_common.ops.status import Phase, StreamStatus, write_status
+from st_common.operations.status import Phase, StreamStatus, write_status
 from st_common.position import position_of
 
 EVERY_S = 30.0

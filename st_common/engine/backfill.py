@@ -14,19 +14,19 @@ from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
-from st_common.capture.log import Log, Segment
-from st_common.capture.seeds import keep_seed
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import AboutQuery, Export, Register
 from st_common.controls.writing import to_bytes
-from st_common.engine.batch.statements import first_segment, us_of
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.statements import first_segment, us_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError, TransientError
-from st_common.levels.fold import MEMBERS, fold
+from st_common.history.fold import MEMBERS, fold
+from st_common.log.log import Log, Segment
+from st_common.log.seeds import keep_seed
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.runtime.retire import LEAST, retired
 from st_common.operators.runtime.seeds import Seed

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 from deltalake.transaction import AddAction
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
@@ -19,6 +18,7 @@ from st_common.engine.owner import Owner
 from st_common.engine.tidy import tidy
 from st_common.engine.totals import Totals
 from st_common.errors import ConflictError
+from st_common.log.log import Log
 from st_common.operators.state.settings import Settings
 from st_common.operators.turn.changes import settled
 from st_common.position import segment_of

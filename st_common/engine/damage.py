@@ -3,7 +3,7 @@
 import logging
 
 from st_common.config.home import Home
-from st_common.ops.alerts import tell_once
+from st_common.operations.alerts import tell_once
 
 _LOG = logging.getLogger(__name__)
 

@@ -3,12 +3,12 @@
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 
-from st_common.capture.control import check_announced
-from st_common.capture.log import Log, Segment
-from st_common.capture.pieces import Piece, pieces
-from st_common.capture.seeds import seeds_in
 from st_common.config.stream import StreamSettings
 from st_common.engine.pace import taken
+from st_common.log.control import check_announced
+from st_common.log.log import Log, Segment
+from st_common.log.pieces import Piece, pieces
+from st_common.log.seeds import seeds_in
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.state.limits import Limits
 from st_common.operators.state.settings import Settings

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.levels.latest import Focals, flush_latest
-from st_common.levels.taking import take_due
+from st_common.history.latest import Focals, flush_latest
+from st_common.history.taking import take_due
 
 MOST_SNAPSHOTS = 100  # at one time: the rest of a long replay waits for the next time, or for the job that takes them
 

@@ -30,7 +30,7 @@ from st_common.operators.state.state import State
 from st_common.position import position_of
 
 if TYPE_CHECKING:
-    from st_common.capture.pieces import Piece
+    from st_common.log.pieces import Piece
 
 BATCH_BYTES = 32 << 20
 BASE_S = 10.0

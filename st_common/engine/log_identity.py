@@ -14,10 +14,10 @@ from pathlib import Path
 from typing import Literal
 
 from st_common import tables
-from st_common.capture.log import Log
-from st_common.capture.segment import marked_segment
 from st_common.config.home import Home
 from st_common.errors import StateError
+from st_common.log.log import Log
+from st_common.log.segment import marked_segment
 from st_common.position import printed, segment_of, start_of
 
 ENGINE, ARCHIVE = "engine", "archive"

@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from st_common.ops.records import read_record, write_record
+from st_common.operations.records import read_record, write_record
 
 if TYPE_CHECKING:
     from st_common.operators.state.settings import Settings

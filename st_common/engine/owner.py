@@ -15,17 +15,17 @@ import pyarrow as pa
 
 from st_common.config.home import Home
 from st_common.errors import FairwayError, FencedError, StateError, StorageError
-from st_common.operators.skeleton.cache_counts import Caches, from_json, summed, to_json
-from st_common.ops import lease
-from st_common.ops.status import (
+from st_common.operations import lease
+from st_common.operations.status import (
     Phase,
     StreamStatus,
     read_status,
     write_exit,
     write_status,
 )
-from st_common.ops.stop import stop_wanted
-from st_common.ops.workers import Meter
+from st_common.operations.stop import stop_wanted
+from st_common.operations.workers import Meter
+from st_common.operators.skeleton.cache_counts import Caches, from_json, summed, to_json
 from st_common.storage import make_folder
 
 BEAT_S = 1.0

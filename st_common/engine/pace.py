@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from st_common.ops.status import MOST_SEGMENTS
+from st_common.operations.status import MOST_SEGMENTS
 
 BATCH_S = 2.0
 BATCH_ROWS = 1 << 19

@@ -5,20 +5,20 @@ from functools import partial
 from pathlib import Path
 
 from st_common import tables
-from st_common.capture.checked import check_bytes
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.engine.log_identity import ARCHIVE, ENGINE, check_log, positions
 from st_common.engine.owner import owned
 from st_common.engine.states import is_damaged, stored_states
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import FairwayError
-from st_common.feeds.places import Places, stored_sources
-from st_common.ops.alerts import tell
+from st_common.log.checked import check_bytes
+from st_common.log.log import Log
+from st_common.operations.alerts import tell
 from st_common.position import segment_of
 from st_common.query.area_store import areas
 from st_common.query.created_streams import created_streams
 from st_common.rejects.notes import noted
+from st_common.sources.places import Places, stored_sources
 from st_common.storage import LocalStorage
 
 OF_STREAM = (

@@ -30,8 +30,8 @@ from st_common.geometry.space import Space
 from st_common.layers.announce import newest_version, spread_by
 from st_common.layers.grouped import groups_of
 from st_common.layers.stored import load_part
-from st_common.partition.regions import Regions, assign, touching, whole
-from st_common.partition.store import stored
+from st_common.partitioning.regions import Regions, assign, touching, whole
+from st_common.partitioning.store import stored
 from st_common.query.problem import did_you_mean
 from st_common.tables.pruning import Filters
 

@@ -27,9 +27,9 @@ from st_common.engine.topology import (
     topology_of,
 )
 from st_common.errors import ConfigError, StateError
+from st_common.operations.stop import clear_marker
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
-from st_common.ops.stop import clear_marker
 
 Export = Callable[[Home, StreamSettings, Owner], list[State]]
 """Runs the old engine, with the settings that it has had, and gives the states of its shards at one place."""

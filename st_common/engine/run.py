@@ -17,10 +17,10 @@ from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
 from st_common.memory import keep_freed_memory
+from st_common.operations.alerts import tell
+from st_common.operations.status import Phase
 from st_common.operators.skeleton.cache_counts import to_json
 from st_common.operators.state.fixes import NEVER
-from st_common.ops.alerts import tell
-from st_common.ops.status import Phase
 from st_common.position import position_of
 
 POLL_S = 0.005

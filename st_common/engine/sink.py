@@ -17,10 +17,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.capture.pieces import Piece
 from st_common.decode.decoded import Decoded
 from st_common.decode.joined import Part
 from st_common.engine.pace import BATCH_ROWS
+from st_common.log.pieces import Piece
 from st_common.operators.position_filter.filter import Filtered, joined
 from st_common.operators.runtime.stages import Step
 from st_common.operators.state.intern import shards_of

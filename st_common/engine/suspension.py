@@ -4,8 +4,8 @@ import logging
 from collections.abc import Iterable
 
 from st_common.config.home import Home
+from st_common.operations.alerts import tell
 from st_common.operators.runtime.failed import Failure
-from st_common.ops.alerts import tell
 
 _LOG = logging.getLogger(__name__)
 

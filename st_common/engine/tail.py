@@ -9,8 +9,6 @@ from dataclasses import replace
 from operator import itemgetter
 from pathlib import Path
 
-from st_common.capture.log import Log
-from st_common.capture.pieces import Piece, pieces
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
@@ -20,6 +18,8 @@ from st_common.engine.feed import limits_of, packets_of_piece, step_settings
 from st_common.engine.sink import Reasons, decided_by, filtered_by
 from st_common.engine.states import States, load
 from st_common.engine.topology import generation_folder, topology_of
+from st_common.log.log import Log
+from st_common.log.pieces import Piece, pieces
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import bare
 from st_common.operators.matching.layer import Layer

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from st_common.capture.control import write_clock
-from st_common.capture.log import Log, Segment
 from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
 from st_common.engine.feed import packets_of
 from st_common.errors import LogError
+from st_common.log.control import write_clock
+from st_common.log.log import Log, Segment
 from st_common.operators.events.packet import Packet
 from st_common.operators.state.fixes import NEVER
 from st_common.position import segments_of

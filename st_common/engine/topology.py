@@ -13,13 +13,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from st_common.capture import reading
-from st_common.capture.log import Log
 from st_common.config.home import TOPOLOGY_FILE, Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import StateError
-from st_common.ops.alerts import tell
-from st_common.ops.records import held_lock, read_record, write_record
+from st_common.log import reading
+from st_common.log.log import Log
+from st_common.operations.alerts import tell
+from st_common.operations.records import held_lock, read_record, write_record
 from st_common.storage import make_folder
 
 # What may change between two runs: it does not decide what a log's rows mean.

@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import LayerVersion
 from st_common.controls.writing import payload_of
+from st_common.log.control import control_rows
+from st_common.log.log import Log
 
 
 @dataclass(frozen=True, slots=True)

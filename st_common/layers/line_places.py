@@ -13,12 +13,12 @@ from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.pairs import pairs_of
 from st_common.decode.points import as_one
 from st_common.decode.shapes import geometries_of
+from st_common.detect.places import Places, places_in
 from st_common.errors import ConfigError, LayerError
 from st_common.formats.format_settings import parts
 from st_common.formats.numbers import Parsed, doubles, is_missing
 from st_common.layers.lines import Lines
 from st_common.layers.options import FileOptions
-from st_common.sniffing.places import Places, places_in
 
 DEGREES = "EPSG:4326"
 _STOPS = ("stop_id", "stop_lon", "stop_lat")

@@ -11,15 +11,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.capture.source import opened
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
+from st_common.detect.text import Text, text_of
 from st_common.errors import ConfigError, LayerError
 from st_common.formats.csv_records import line_numbers, names_in, read_csv
 from st_common.formats.encodings import UTF8, as_utf8, encoding_seen
 from st_common.formats.numbers import is_missing
 from st_common.formats.records import Reason
-from st_common.sniffing.text import Text, text_of
+from st_common.replay.source import opened
 
 _AT_ONCE = 1 << 20
 

@@ -31,9 +31,9 @@ from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored_faults import store_faults
 from st_common.observed import note_read
-from st_common.partition.groups import require_layer_in
-from st_common.partition.regions import Regions
-from st_common.partition.store import current
+from st_common.partitioning.groups import require_layer_in
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import current
 
 _AS_IT_SAYS = FileOptions()
 _NAMED = 3  # rejected features in an error

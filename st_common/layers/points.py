@@ -13,7 +13,7 @@ from st_common.layers.announce import newest_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import Kinds
 from st_common.layers.reading import Wanted, read_features
-from st_common.partition.sample import Floats, PointSource
+from st_common.partitioning.sample import Floats, PointSource
 
 
 def file_points(file: Path, rules: Kinds) -> PointSource:

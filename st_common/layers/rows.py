@@ -6,7 +6,7 @@ import pyarrow as pa
 import shapely
 
 from st_common.layers.features import Features
-from st_common.partition.regions import Regions, assign, touching
+from st_common.partitioning.regions import Regions, assign, touching
 
 Ints = npt.NDArray[np.int64]
 

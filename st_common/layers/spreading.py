@@ -12,8 +12,8 @@ from st_common.layers.announce import (
     spread_by,
 )
 from st_common.layers.rows import features_in, layer_rows
-from st_common.partition.groups import require_layer_in
-from st_common.partition.store import current
+from st_common.partitioning.groups import require_layer_in
+from st_common.partitioning.store import current
 
 _NO_GROUP = None
 

@@ -19,8 +19,8 @@ from st_common.layers.grouped import groups_of
 from st_common.layers.index import EDGES, SMALL_COLUMNS, LayerIndex
 from st_common.layers.labels import Labels
 from st_common.layers.readable import readable
-from st_common.partition.regions import Regions
-from st_common.partition.store import stored
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import stored
 from st_common.tables.pruning import Filters
 
 Floats = npt.NDArray[np.float64]

@@ -21,7 +21,7 @@ from st_common.lineage.events import ToldRun, event_of, new_run_id
 from st_common.lineage.sending import Sender, lineage_folder
 from st_common.lineage.settings import LineageSettings
 from st_common.observed import Observed
-from st_common.ops.records import held_lock, read_record, write_record
+from st_common.operations.records import held_lock, read_record, write_record
 
 _LOST = "its process ended without a word: it was killed, or the machine stopped"
 

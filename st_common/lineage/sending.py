@@ -20,7 +20,7 @@ from st_common.delivery.outcome import Failed, Refused
 from st_common.delivery.webhook import WebhookSink
 from st_common.errors import FairwayError
 from st_common.lineage.settings import LineageSettings
-from st_common.ops.records import append_record
+from st_common.operations.records import append_record
 
 _NAME = "lineage"
 _FILE_S = 5.0  # a disk that takes longer is on its way out

@@ -21,15 +21,15 @@ from typing import IO, Any
 
 from starlette.responses import Response
 
+from st_common.answers import sql as _sql  # noqa: F401
+from st_common.batch import asking as _asking  # noqa: F401 - before memory is bounded
 from st_common.config.home import Home
-from st_common.engine.batch import asking as _asking  # noqa: F401 - before memory is bounded
 from st_common.server.apart import LENGTH, WRITES, WRITING_S, packet
 from st_common.server.asked import Asked, Kept, read_params
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.page.frame import Frame, Frames
 from st_common.server.place import Place
 from st_common.server.replies import error_reply
-from st_common.serving import sql as _sql  # noqa: F401
 
 _LATE_S = 2.0
 _BY_NAME = {(one.method, one.path): one for one in ENDPOINTS}

@@ -10,7 +10,7 @@ from st_common.config.home import Home
 from st_common.delivery.deliver import deliver as deliver_to
 from st_common.delivery.feeders import feed, feeders_of
 from st_common.delivery.settings import delivery_of
-from st_common.ops.status import failure_recorded
+from st_common.operations.status import failure_recorded
 from st_common.processes.entry import finish, job_parser
 from st_common.programs import DELIVER
 from st_common.query.created_streams import known_streams

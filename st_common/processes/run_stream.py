@@ -10,7 +10,7 @@ from st_common.config.home import Home
 from st_common.config.streams import stream_of
 from st_common.extras import require_engine
 from st_common.lineage.telling import telling_stream
-from st_common.ops.status import failure_recorded
+from st_common.operations.status import failure_recorded
 from st_common.processes.entry import finish, job_parser
 from st_common.programs import RUN_STREAM
 from st_common.query.created_streams import known_streams

@@ -12,7 +12,7 @@ from typing import Any
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.delivery.look import look_after
-from st_common.ops.forgiving import retry
+from st_common.operations.forgiving import retry
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import SUPERVISE
 

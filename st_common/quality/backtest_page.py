@@ -3,7 +3,7 @@
 from itertools import groupby
 from operator import itemgetter
 
-from st_common.engine.batch.backtest import Backtest
+from st_common.batch.backtest import Backtest
 from st_common.quality.report import page_templates
 
 

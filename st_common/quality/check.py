@@ -8,7 +8,7 @@ from typing import Any
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.ops.days import is_closed, open_since
+from st_common.operations.days import is_closed, open_since
 from st_common.quality.data_check import (
     NO_DATA_CHECK,
     DataCheck,

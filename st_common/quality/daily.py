@@ -10,7 +10,7 @@ from typing import Any
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.ops.alerts import tell_once
+from st_common.operations.alerts import tell_once
 from st_common.quality.check import check_day
 from st_common.quality.due import Due
 from st_common.quality.engines import LOCAL, Engine

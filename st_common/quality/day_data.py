@@ -10,10 +10,10 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.log import Log
-from st_common.capture.log_purging import arrived_before
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.log.log import Log
+from st_common.log.log_purging import arrived_before
 from st_common.quality.shape import (
     US_PER_DAY,
     Ordered,

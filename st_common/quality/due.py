@@ -8,8 +8,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_stream_contract
 from st_common.errors import ContractError
-from st_common.ops.days import open_since
-from st_common.ops.history import days_of
+from st_common.operations.days import open_since
+from st_common.operations.history import days_of
 from st_common.quality.finding import DAY_IS_CLOSED, data_label
 from st_common.quality.shape import US_PER_DAY, day_start_us
 

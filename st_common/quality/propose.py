@@ -21,8 +21,8 @@ from st_common.contracts.stream_reading import (
     stream_contract_paths,
 )
 from st_common.errors import ConfigError
-from st_common.ops.days import is_closed
-from st_common.ops.history import days_of
+from st_common.operations.days import is_closed
+from st_common.operations.history import days_of
 from st_common.quality.day_data import DayData, columns_of, gather
 from st_common.quality.measuring import MEASURED, Observed
 from st_common.quality.tally import tally

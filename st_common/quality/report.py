@@ -11,13 +11,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from jinja2 import Environment
 
-from st_common.capture.log import Log
+from st_common.answers.templates import templates_in
 from st_common.config.home import Home
+from st_common.log.log import Log
 from st_common.quality.check import StreamDay
 from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
 from st_common.quality.trends import Trends, trends_of
 from st_common.rejects.replay import marked, rejects_of
-from st_common.serving.templates import templates_in
 from st_common.storage import LocalStorage
 
 _EXAMPLES, _SHOWN = 3, 200

@@ -14,8 +14,8 @@ from st_common import tables
 from st_common.asking import asking
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.levels.stored import FILTERED, has_filtered
-from st_common.ops.history import days_of
+from st_common.history.stored import FILTERED, has_filtered
+from st_common.operations.history import days_of
 from st_common.quality.engines import LOCAL, Engine
 from st_common.rejects.replay import rejects_of
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.ops.history import days_of
+from st_common.operations.history import days_of
 from st_common.quality.finding import AS_PROMISED, CAN_BE_CHECKED, data_label
 from st_common.quality.shape import Shape, ordered, shape_of
 

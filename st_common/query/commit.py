@@ -12,9 +12,9 @@ from pathlib import Path
 from secrets import token_hex
 from typing import Any
 
-from st_common.capture.log import Log, Segment
 from st_common.config.home import Home
 from st_common.errors import LogError
+from st_common.log.log import Log, Segment
 from st_common.record import opened, sealed
 from st_common.storage import LocalStorage, make_folder
 

@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from sys import intern
 from typing import Literal
 
-from st_common.capture.control import control_rows
-from st_common.capture.log import SEGMENT_LIMIT, Log, Segment
 from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rectangles import Rectangles
@@ -23,6 +21,8 @@ from st_common.controls.rows import (
 )
 from st_common.controls.writing import registration_to_bytes, to_bytes
 from st_common.errors import LogError
+from st_common.log.control import control_rows
+from st_common.log.log import SEGMENT_LIMIT, Log, Segment
 from st_common.position import position_of, row_of, segment_of
 from st_common.query.past import Beginning
 from st_common.query.plain import plan_text

@@ -8,12 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log, Segment
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import Register, Registration
+from st_common.log.control import control_rows
+from st_common.log.log import Log, Segment
 from st_common.position import position_of
 from st_common.query.control import QueryRow, note_versions, numbered, plan_of
 from st_common.query.lookup import logged_streams

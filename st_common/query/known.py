@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from st_common.capture.control import control_row, control_rows
-from st_common.capture.log import Log, Segment
 from st_common.config.home import Home
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import AboutQuery, ControlRow, Drop
 from st_common.errors import LogError, MissingError
+from st_common.log.control import control_row, control_rows
+from st_common.log.log import Log, Segment
 from st_common.position import position_of, row_of, segment_of
 from st_common.query.control import QueryRow, note_versions, query_row, query_rows
 from st_common.storage import LocalStorage

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from dataclasses import replace
 from itertools import chain
 
-from st_common.capture.log import Log, Segment
 from st_common.config.home import Home
 from st_common.errors import QueryError
+from st_common.log.log import Log, Segment
 from st_common.position import position_of
 from st_common.query.commit import commit
 from st_common.query.control import QueryRow, encoded, payloads

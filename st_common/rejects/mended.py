@@ -9,8 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.asking import asking
-from st_common.capture.chunks import chunks
-from st_common.capture.log import Log, Segment
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.gzipped import MAGIC, unpack
@@ -22,7 +20,9 @@ from st_common.formats.parquet_records import whole_rows
 from st_common.formats.records import RAW_LIMIT
 from st_common.formats.said_before import SaidBefore, put_in_front, said_before
 from st_common.formats.spans import Ints
+from st_common.log.log import Log, Segment
 from st_common.rejects.notes import Identity
+from st_common.replay.chunks import chunks
 
 PAYLOAD_BYTES = 8 << 20
 

@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass, replace
 
 import pyarrow as pa
 
-from st_common.capture.control import write_end
-from st_common.capture.log import Log
 from st_common.errors import LogError
+from st_common.log.control import write_end
+from st_common.log.log import Log
 from st_common.record import opened, sealed
 
 AGAIN = "again"

@@ -20,16 +20,15 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.asking import asking
-from st_common.capture.appending import append_records
-from st_common.capture.control import has_ended
-from st_common.capture.files import wall_clock
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError, LogError
 from st_common.formats.records import RAW_LIMIT, Reason
+from st_common.log.appending import append_records
+from st_common.log.control import has_ended
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.rejects.mended import (
     PAYLOAD_BYTES,
     Mended,
@@ -38,6 +37,7 @@ from st_common.rejects.mended import (
     named,
 )
 from st_common.rejects.notes import AGAIN, append_noted, finish_notes, noted
+from st_common.replay.files import wall_clock
 from st_common.runs import firsts
 
 _COLUMNS = ("segment", "row", "reason", "raw")

@@ -169,8 +169,8 @@ class Server:
         return PlainTextResponse(text + self.http.text())
 
     def _registry(self) -> Any:
+        from st_common.answers.metrics import Metrics, registry_of
         from st_common.delivery.settings import wanted
-        from st_common.serving.metrics import Metrics, registry_of
 
         if self._metrics is None:
             place = self.place

@@ -13,26 +13,26 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from st_common.capture.files import wall_clock
-from st_common.capture.log import SEGMENT_LIMIT
 from st_common.client.result import ARROW, from_stream
 from st_common.config.stream import StreamSettings
 from st_common.decode import REJECTS_SCHEMA, Decoded, decode
 from st_common.decode.decoded import REASONS, rejects_table
 from st_common.decode.gzipped import MAGIC, GzipSource
 from st_common.errors import ConfigError
-from st_common.feeds.arrival import Arrival
-from st_common.feeds.framing import (
-    has_header,
-    of_document,
-    of_message,
-)
 from st_common.formats.arrow_rows import packed
 from st_common.formats.format_settings import named_columns
 from st_common.formats.records import Reason, columns_read
 from st_common.formats.registry import FORMATS, format_of
+from st_common.log.log import SEGMENT_LIMIT
+from st_common.replay.files import wall_clock
 from st_common.server.asked import UnsupportedError
 from st_common.server.guard import Limits, TooLargeError
+from st_common.sources.arrival import Arrival
+from st_common.sources.framing import (
+    has_header,
+    of_document,
+    of_message,
+)
 
 RAW = "application/octet-stream"
 _FORMATS: Mapping[str, str] = {

@@ -21,14 +21,14 @@ import pyarrow as pa
 from sse_starlette import EventSourceResponse
 from starlette.types import Message, Receive, Scope, Send
 
+from st_common.answers.follow import FIRST, LAST_SEQ, Follower
+from st_common.answers.follow import Place as At
+from st_common.answers.outlets import Outlet
 from st_common.config.home import Home
 from st_common.delivery.message import messages
 from st_common.errors import FairwayError, StorageError, TransientError
 from st_common.server.connections import hold_at_most, reset
 from st_common.server.event_text import CHANGE, END, comment, event
-from st_common.serving.follow import FIRST, LAST_SEQ, Follower
-from st_common.serving.follow import Place as At
-from st_common.serving.outlets import Outlet
 from st_common.storage import failed
 
 POLL_S = 0.01

@@ -14,11 +14,11 @@ from st_common.delivery.look import look_after
 from st_common.delivery.settings import wanted
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError, FencedError
-from st_common.ops import lease
-from st_common.ops.forgiving import forgive_all
-from st_common.ops.launcher import find, kill_launched
-from st_common.ops.stop import clear_marker, place_marker
-from st_common.ops.supervising import supervising
+from st_common.operations import lease
+from st_common.operations.forgiving import forgive_all
+from st_common.operations.launcher import find, kill_launched
+from st_common.operations.stop import clear_marker, place_marker
+from st_common.operations.supervising import supervising
 from st_common.server.place import Place
 from st_common.server.said import Once, Say, changes_of, has_begun, told_of
 from st_common.server.sources import waited

@@ -9,9 +9,9 @@ An id is two numbers, a position and a seq: no text of others stands in it.
 
 import re
 
+from st_common.answers.follow import LAST_SEQ
+from st_common.answers.follow import Place as At
 from st_common.errors import ConfigError
-from st_common.serving.follow import LAST_SEQ
-from st_common.serving.follow import Place as At
 
 CHANGE, END = "change", "end"
 """Kinds of events: a change, and why nothing more comes."""

@@ -13,8 +13,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from st_common.capture.files import wall_clock
-from st_common.capture.log import Log
 from st_common.config.stream import StreamSettings
 from st_common.errors import (
     ConfigError,
@@ -23,17 +21,19 @@ from st_common.errors import (
     StorageError,
     TransientError,
 )
-from st_common.feeds.arrival import Arrival, Written
-from st_common.feeds.buffer import Buffer
-from st_common.feeds.judge import Judge
-from st_common.feeds.places import MovedError
-from st_common.feeds.writer import HERE, Writer, here, place_of, segments_of
 from st_common.formats.said_before import said_before
+from st_common.log.log import Log
 from st_common.position import row_of, segment_of
+from st_common.replay.files import wall_clock
 from st_common.server.asked import RejectedError, ReusedKeyError
 from st_common.server.bodies import Body, body_of
 from st_common.server.place import Place
 from st_common.server.verdict import Verdict, verdict_of
+from st_common.sources.arrival import Arrival, Written
+from st_common.sources.buffer import Buffer
+from st_common.sources.judge import Judge
+from st_common.sources.places import MovedError
+from st_common.sources.writer import HERE, Writer, here, place_of, segments_of
 from st_common.storage import failed
 
 _SOURCE = "http-server"

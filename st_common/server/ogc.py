@@ -400,7 +400,7 @@ def _seen_extent(asked: Asked, name: str) -> tuple[Box | None, datetime | None]:
     Of elements that are lines or areas the archive's statistics know a point each, so that no box is said of them.
     """
     from st_common import tables
-    from st_common.serving.history import has_shapes
+    from st_common.answers.history import has_shapes
 
     ranges = tables.ranges(
         asked.place.home.table("positions", name), "x", "y", "event_ts"
@@ -464,7 +464,7 @@ def _read(asked: Asked, known: Collection) -> Features:
 
 
 def _on_earth(shapes: Objects, epsg: int) -> Objects:
-    from st_common.serving.exports import on_earth
+    from st_common.answers.exports import on_earth
 
     return shapes if epsg == WGS84 else on_earth(shapes, epsg)
 
@@ -492,7 +492,7 @@ def _region(box: Box) -> shapely.Geometry:
 
 def _features(ids: pa.ChunkedArray, rows: pa.Table) -> Features:
     """Features of rows with `geometry`, or with `x` and `y`, as they are stored."""
-    from st_common.serving.exports import others_of, shapes_of
+    from st_common.answers.exports import others_of, shapes_of
 
     names = ids.to_numpy(zero_copy_only=False)
     return Features(names, shapes_of(rows), others_of(rows))
@@ -500,7 +500,7 @@ def _features(ids: pa.ChunkedArray, rows: pa.Table) -> Features:
 
 def _objects(asked: Asked, known: Collection, when: Interval) -> Features:
     """Where objects are or were: the geometry of those that have one, else a point."""
-    from st_common.serving.history import Choice, archived_at, chosen
+    from st_common.answers.history import Choice, archived_at, chosen
 
     stream, until = asked.place.stream(known.name), when.until()
     if until is None:
@@ -526,7 +526,7 @@ def _answers(asked: Asked, known: Collection, when: Interval) -> Features:
 
 def _visits(asked: Asked, known: Collection, when: Interval) -> Features:
     """Stays in answers, where they began; those that the day begins, and groups, have no geometry."""
-    from st_common.serving.sql import sql
+    from st_common.answers.sql import sql
 
     rows = sql(asked.place.home, _VISITS.format(known.name.replace("-", "_")))
     if when.start is not None or when.end is not None:

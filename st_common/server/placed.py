@@ -20,7 +20,7 @@ def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Tabl
     Raises:
         QueryError: no query was ever registered by that name.
     """
-    from st_common.serving.member_places import placed_answer
+    from st_common.answers.member_places import placed_answer
 
     def now(stream: StreamSettings) -> pa.Table:
         return live_places(asked, stream).current()

@@ -21,8 +21,8 @@ from st_common.server.replies import (
 )
 
 if TYPE_CHECKING:
+    from st_common.answers.history import NearestTo
     from st_common.client.home_client import HomeClient
-    from st_common.serving.history import NearestTo
 
 _ROWS, _MOST_ROWS = 10_000, 1_000_000
 
@@ -48,10 +48,10 @@ def objects(asked: Asked) -> Response:
 
 
 def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
+    from st_common.answers.history import Choice, chosen
+    from st_common.answers.object_conditions import condition_of
     from st_common.client.result import placed
     from st_common.regions.registry import Box
-    from st_common.serving.history import Choice, chosen
-    from st_common.serving.object_conditions import condition_of
 
     home, given = asked.place.home, asked.params
     box, near, where = (given.get(name) for name in ("bbox", "near", "where"))
@@ -71,7 +71,7 @@ def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
 
 def _late(asked: Asked, stream: StreamSettings) -> dict[str, list[str]]:
     """The `warnings` of a stream many of whose fixes came too late; nothing of another."""
-    from st_common.ops.status import read_status
+    from st_common.operations.status import read_status
 
     said = read_status(asked.place.home.stream(stream.name))
     warnings = late_warnings(asked, stream, said)
@@ -79,7 +79,7 @@ def _late(asked: Asked, stream: StreamSettings) -> dict[str, list[str]]:
 
 
 def _nearest_to(x: float, y: float, k: float) -> "NearestTo":
-    from st_common.serving.history import NearestTo
+    from st_common.answers.history import NearestTo
 
     return NearestTo(k=int(k), x=x, y=y)
 
@@ -151,7 +151,7 @@ def verify(asked: Asked) -> Response:
 
 def sql(asked: Asked) -> Response:
     """The rows of one SELECT over the tables of the home; it reads, and nothing else."""
-    from st_common.serving.sql import sql as result_of
+    from st_common.answers.sql import sql as result_of
 
     most = min(asked.params.get("limit", _ROWS), _MOST_ROWS)
     rows = result_of(asked.place.home, asked.text(), asked.place.streams, most=most)
@@ -198,7 +198,7 @@ def _stream_of(asked: Asked, text: str) -> str:
 
 def status(asked: Asked) -> dict[str, Any]:
     """Each stream: its state, how far it is, what it counted, and its sources; and what is wrong with the settings."""
-    from st_common.serving.stream_state import state_of
+    from st_common.answers.stream_state import state_of
 
     home, place = asked.place.home, asked.place
     states, known = [], place.streams()

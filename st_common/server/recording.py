@@ -23,13 +23,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.types import ASGIApp, Message
 
+from st_common.answers.changes import stream_changes
+from st_common.answers.outlets import Outlet
 from st_common.config.home import Home
 from st_common.errors import ConfigError
 from st_common.server.changes import told_of
 from st_common.server.page.files import FOLDER
 from st_common.server.replies import iso_of
-from st_common.serving.changes import stream_changes
-from st_common.serving.outlets import Outlet
 from st_common.storage import LocalStorage
 
 Box = tuple[float, float, float, float]

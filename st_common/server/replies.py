@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from starlette.responses import JSONResponse, Response
 
+from st_common.answers.json_rows import json_line
 from st_common.client.result import ARROW, GEOMETRY, to_stream
 from st_common.errors import (
     FairwayError,
@@ -28,7 +29,6 @@ from st_common.server.asked import (
 from st_common.server.connections import is_short
 from st_common.server.place import Place
 from st_common.server.spoken import by_http
-from st_common.serving.json_rows import json_line
 
 _LOG = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[FairwayError], int], ...] = (

@@ -5,12 +5,12 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from st_common.capture.log import Log
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, FairwayError
 from st_common.extras import require_engine
-from st_common.ops.decide import ActionKind
-from st_common.ops.launcher import find
+from st_common.log.log import Log
+from st_common.operations.decide import ActionKind
+from st_common.operations.launcher import find
 from st_common.server.place import Place
 
 Say = Callable[[str], None]

@@ -5,9 +5,9 @@ import contextlib
 from dataclasses import dataclass
 
 from st_common.config.stream import StreamSettings
-from st_common.feeds.capture import capture_all
 from st_common.server.place import Place
 from st_common.server.said import Once, Say, told_of
+from st_common.sources.capture import capture_all
 
 _LOOK_S = 2.0
 _AGAIN_S = 5.0

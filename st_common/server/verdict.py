@@ -15,17 +15,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from st_common.capture.chunks import chunks
-from st_common.capture.tally import Tally
 from st_common.config.stream import StreamSettings
 from st_common.decode import REJECTS_SCHEMA, Decoded, Reason
 from st_common.decode.decoded import rejects_table
 from st_common.errors import ConfigError
-from st_common.feeds.framing import is_of_lines
 from st_common.formats.ndjson_chunks import is_array, split
 from st_common.formats.registry import format_of
 from st_common.formats.spans import lines
+from st_common.replay.chunks import chunks
+from st_common.replay.tally import Tally
 from st_common.server.bodies import Body
+from st_common.sources.framing import is_of_lines
 
 _SHOWN, _SHOWN_CHARACTERS = 5, 200
 _HEAD_BYTES = 1 << 10

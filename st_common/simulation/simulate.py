@@ -15,15 +15,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.capture.appending import append_records
-from st_common.capture.control import write_end
-from st_common.capture.files import wall_clock
-from st_common.capture.log import Log
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, TransientError
 from st_common.formats.encodings import encoded
 from st_common.formats.registry import format_of
 from st_common.geometry.space import GLOBE
+from st_common.log.appending import append_records
+from st_common.log.control import write_end
+from st_common.log.log import Log
+from st_common.replay.files import wall_clock
 from st_common.simulation.network import CLASSES, RoadNetwork
 from st_common.simulation.roads import limits_per_step
 from st_common.simulation.traffic import Round, Traffic, rounds

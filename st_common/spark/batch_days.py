@@ -28,30 +28,30 @@ from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
 from st_common import tables
-from st_common.capture.log import Log
-from st_common.config.home import Home
-from st_common.config.stream import StreamSettings
-from st_common.engine.batch.backtest import Backtest, backtest
-from st_common.engine.batch.borders import FOLDER
-from st_common.engine.batch.days import Again
-from st_common.engine.batch.folding import Folded, Interval, fold_here
-from st_common.engine.batch.ordered import Dealing, Ordered, Slice
-from st_common.engine.batch.reprocess import reprocess
-from st_common.engine.batch.sharded import (
+from st_common.batch.backtest import Backtest, backtest
+from st_common.batch.borders import FOLDER
+from st_common.batch.days import Again
+from st_common.batch.folding import Folded, Interval, fold_here
+from st_common.batch.ordered import Dealing, Ordered, Slice
+from st_common.batch.reprocess import reprocess
+from st_common.batch.sharded import (
     changes_of_bytes,
     changes_to_bytes,
     fold_shard,
     following_in,
 )
-from st_common.engine.batch.statements import time_of
-from st_common.engine.batch.trial import Trial
+from st_common.batch.trial import Trial
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
 from st_common.engine.others import Shards
+from st_common.engine.statements import time_of
 from st_common.engine.states import from_bytes, to_bytes
 from st_common.engine.topology import topology_of
+from st_common.log.log import Log
+from st_common.operations.standalone import check_master
 from st_common.operators.runtime.failed import Failure
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
-from st_common.ops.standalone import check_master
 from st_common.position import position_of
 from st_common.query.plan import Plan
 from st_common.spark.causes import cause_of

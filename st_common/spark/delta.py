@@ -19,8 +19,8 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import Contract
-from st_common.engine.batch.statements import time_of
-from st_common.levels.stored import archived_end
+from st_common.engine.statements import time_of
+from st_common.history.stored import archived_end
 from st_common.position import segment_of
 from st_common.spark.causes import cause_of
 from st_common.spark.session import configured

@@ -3,13 +3,13 @@
 import dataclasses
 from pathlib import Path
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.export import seed_folder
 from st_common.engine.feed import step_settings
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import StateError
+from st_common.log.log import Log
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
 

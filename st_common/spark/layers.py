@@ -28,6 +28,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from st_common.batch.prepartition import SAMPLE, prepartition
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
@@ -59,13 +60,12 @@ from st_common.layers.reading import (
 )
 from st_common.layers.rows import features_in, layer_rows
 from st_common.layers.vector import NOTHING, Slice
-from st_common.partition.regions import Regions
-from st_common.partition.sample import SAMPLED_PER_REGION, PointSource
-from st_common.partition.store import stored
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.sample import SAMPLED_PER_REGION, PointSource
+from st_common.partitioning.store import stored
 from st_common.spark.causes import cause_of
 from st_common.spark.delta import replace
 from st_common.spark.points import FramePoints
-from st_common.spark.prepartition import SAMPLE, prepartition
 from st_common.spark.session import PARTITIONS, configured
 
 Batches = Iterable[pa.RecordBatch]

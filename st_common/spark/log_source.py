@@ -22,9 +22,6 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from st_common.capture.log import Log, Segment
-from st_common.capture.pieces import Piece, pieces
-from st_common.capture.segment import runs_of
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -33,6 +30,9 @@ from st_common.decode.decoded import fixes_schema
 from st_common.engine.damage import tell_damage
 from st_common.engine.log_identity import departure
 from st_common.errors import ConfigError, LogError
+from st_common.log.log import Log, Segment
+from st_common.log.pieces import Piece, pieces
+from st_common.log.segment import runs_of
 from st_common.query.created_streams import known_streams
 
 NAME = "fairway_log"

@@ -6,26 +6,26 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, Literal
 
-from st_common.config.home import Home
-from st_common.config.redaction import redacted
-from st_common.config.stream import StreamSettings
-from st_common.errors import FairwayError
-from st_common.layers.announce import announce
-from st_common.layers.spreading import layers_of, spread_layers
-from st_common.partition.groups import Member, members_of
-from st_common.partition.sample import PointSource
-from st_common.partition.splitting import PointEngine, Stage
-from st_common.partition.store import groups_between_thresholds
-from st_common.partition.thresholds import Thresholds
-from st_common.query.layer_following import follow_layers, names_of
-from st_common.spark.prepartition import (
+from st_common.batch.prepartition import (
     LOCAL,
     Partitioned,
     prepartition,
     require_same,
     sources_of,
 )
-from st_common.spark.rebalance import THRESHOLDS, rebalance, weighed
+from st_common.batch.rebalance import THRESHOLDS, rebalance, weighed
+from st_common.config.home import Home
+from st_common.config.redaction import redacted
+from st_common.config.stream import StreamSettings
+from st_common.errors import FairwayError
+from st_common.layers.announce import announce
+from st_common.layers.spreading import layers_of, spread_layers
+from st_common.partitioning.groups import Member, members_of
+from st_common.partitioning.sample import PointSource
+from st_common.partitioning.splitting import PointEngine, Stage
+from st_common.partitioning.store import groups_between_thresholds
+from st_common.partitioning.thresholds import Thresholds
+from st_common.query.layer_following import follow_layers, names_of
 from st_common.storage import refused
 
 

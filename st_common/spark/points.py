@@ -18,11 +18,11 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
-from st_common.partition.balance import rows_per_region
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.sample import Floats, PointSource, known, shortage
-from st_common.partition.splitting import NOTHING, Chosen, Stage
+from st_common.partitioning.balance import rows_per_region
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.sample import Floats, PointSource, known, shortage
+from st_common.partitioning.splitting import NOTHING, Chosen, Stage
 from st_common.spark.regions import Tree, sedona_split
 
 Batches = Iterable[pa.RecordBatch]

@@ -10,7 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_schema
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.region_join import PAIRS, RegionJoin, cells_of, joined_in
-from st_common.ops.standalone import check_master
+from st_common.operations.standalone import check_master
 from st_common.spark.causes import cause_of
 from st_common.spark.session import session
 

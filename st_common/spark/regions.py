@@ -9,8 +9,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 
-from st_common.partition.kdtree import Split, refined
-from st_common.partition.tree import split_of
+from st_common.partitioning.kdtree import Split, refined
+from st_common.partitioning.tree import split_of
 
 Floats = npt.NDArray[np.float64]
 Tree = Literal["kdtree", "quadtree"]

@@ -15,8 +15,6 @@ from functools import partial
 
 from pyspark.sql import SparkSession
 
-from st_common.capture.control import write_export
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
@@ -28,9 +26,11 @@ from st_common.engine.run import attend, beat, summary
 from st_common.engine.sink import Sink
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
+from st_common.log.control import write_export
+from st_common.log.log import Log
+from st_common.operations.standalone import check_master
 from st_common.operators.runtime.reshape import joined
 from st_common.operators.state.state import State
-from st_common.ops.standalone import check_master
 from st_common.spark.causes import cause_of
 from st_common.spark.exchange.crew import Crew
 from st_common.spark.feed import Feed, refuse_micro_batches

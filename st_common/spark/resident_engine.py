@@ -8,8 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Segment
 from st_common.config.home import Home
 from st_common.engine.committing import APP, Committing
 from st_common.engine.feed import step_settings
@@ -27,6 +25,8 @@ from st_common.engine.pace import Pace
 from st_common.engine.sink import Sink
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Heard, Timekeeper
+from st_common.log.control import control_rows
+from st_common.log.log import Segment
 from st_common.operators.skeleton.cache_counts import from_json, summed
 from st_common.operators.state.fixes import NEVER
 from st_common.operators.turn.part import Counters

@@ -19,8 +19,6 @@ from typing import Any
 
 import numpy as np
 
-from st_common.capture.log import Segment
-from st_common.capture.pieces import Piece
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.export import asked_exports, export_path
@@ -28,6 +26,9 @@ from st_common.engine.others import NOBODY, asking_in, undealt_in
 from st_common.engine.sink import end_of
 from st_common.engine.states import States, save
 from st_common.errors import FairwayError
+from st_common.log.log import Segment
+from st_common.log.pieces import Piece
+from st_common.operations.workers import Meter
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.hosting import hosted
 from st_common.operators.runtime.retire import LEAST, retired
@@ -36,7 +37,6 @@ from st_common.operators.runtime.wanted import wanted_us
 from st_common.operators.state.difference import Changed
 from st_common.operators.state.settings import Settings
 from st_common.operators.state.state import State
-from st_common.ops.workers import Meter
 from st_common.position import position_of, start_of
 from st_common.spark.exchange.decoded import arrays_of
 from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets

@@ -16,8 +16,8 @@ from st_common.config.home import Home
 from st_common.config.spark import SparkSettings
 from st_common.errors import ConfigError
 from st_common.extras import java_line
-from st_common.ops.doctor import jars_problem, java_problem
-from st_common.ops.standalone import UnreachableError
+from st_common.operations.doctor import jars_problem, java_problem
+from st_common.operations.standalone import UnreachableError
 
 _CLASSES = ("delta-", "sedona-")
 _EXTENDED = {

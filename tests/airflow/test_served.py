@@ -13,12 +13,12 @@ import pytest
 from playwright.sync_api import Page
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.layers.announce import newest_version
-from st_common.ops.alerts import read_alerts
-from st_common.ops.status import read_status
-from st_common.partition.store import current
+from st_common.log.log import Log
+from st_common.operations.alerts import read_alerts
+from st_common.operations.status import read_status
+from st_common.partitioning.store import current
 from tests.kit.installation import ROOT, wait
 from tests.kit.local_airflow.postgres import DATABASE, USER, find_programs
 from tests.kit.local_airflow.services import service_owner

@@ -16,7 +16,7 @@ from st_common.config.home import Home
 from st_common.layers.load import load
 from st_common.server.place import Place
 from tests.kit.page_browser import TIMEOUT_MS
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300), pytest.mark.spec("P10")]
 MAPLIBRE = Path(__file__).parents[2] / "web/node_modules/maplibre-gl/dist"

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from st_common.ops.alerts import read_alerts
-from st_common.ops.status import read_status
+from st_common.operations.alerts import read_alerts
+from st_common.operations.status import read_status
 from tests.kit.installation import Installation, wait
 
 pytestmark = pytest.mark.dags

@@ -206,7 +206,7 @@ for path in map(Path, sys.argv[1:]):
 print(time.process_time() - start)
 heavy = {"pyspark", "delta", "sedona", "deltalake", "pyarrow", "pandas", "numpy", "great_expectations", "jobs"}
 print(sorted(heavy & {name.partition(".")[0] for name in sys.modules}))
-print(sorted(name for name in sys.modules if f"{name}.".startswith(("st_common.spark.", "st_common.ops."))))
+print(sorted(name for name in sys.modules if f"{name}.".startswith(("st_common.spark.", "st_common.operations."))))
 """
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.answers.changes import stream_changes
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -21,7 +22,6 @@ from st_common.delivery.settings import DeliverySettings
 from st_common.engine.local import LocalEngine
 from st_common.errors import TransientError
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
 from tests.kit import feeding
 from tests.kit.kafka_broker import JARS, KafkaBroker, kafka_broker
 from tests.kit.log_writer import bare_log

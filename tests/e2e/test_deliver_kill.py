@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.delivery.message import change_ids
 from st_common.engine.local import LocalEngine
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
 from tests.kit.http_receiver import Answer, HttpReceiver, http_receiver
 from tests.kit.log_writer import bare_log
 

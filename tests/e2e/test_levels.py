@@ -21,7 +21,7 @@ from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run as run_engine
-from st_common.levels.snapshots import snapshots
+from st_common.history.snapshots import snapshots
 from st_common.query.registry import register
 from st_common.query.text import parse
 from tests.kit.log_writer import bare_log

@@ -14,16 +14,16 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
-from st_common.capture.control import write_end
+from st_common.answers.answers import answer
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
-from st_common.lifecycle.maintain import maintain
+from st_common.log.control import write_end
+from st_common.maintenance.maintain import maintain
 from st_common.position import position_of
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.archived import run_through
 from tests.kit.log_writer import bare_log
 

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.layers.stored import _load_index
+from st_common.log.log import Log
+from st_common.operations.alerts import Alert, read_alerts
 from st_common.operators.expressions.filters import FILTERS
-from st_common.ops.alerts import Alert, read_alerts
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 CONF = """

@@ -7,15 +7,15 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from st_common import tables
-from st_common.capture.control import write_clock
+from st_common.answers.sql import sql
+from st_common.batch.reprocess import reprocess
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
+from st_common.log.control import write_clock
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.sql import sql
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.e2e, pytest.mark.slow, pytest.mark.spec("C6", "X2")]

@@ -15,9 +15,9 @@ import pytest
 
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
-from st_common.ops.supervisor import job_supervisor, tick
+from st_common.operations.supervisor import job_supervisor, tick
 from tests.kit.ports import free_port
-from tests.kit.serving_http import events
+from tests.kit.server_http import events
 
 pytestmark = [
     pytest.mark.e2e,

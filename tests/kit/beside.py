@@ -21,17 +21,17 @@ from random import Random
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import write_clock
-from st_common.capture.log import Log
+from st_common.batch.reprocess import reprocess
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
-from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
-from st_common.levels.told import told_visits
-from st_common.levels.visits import sorted_visits
-from st_common.ops.days import open_since
+from st_common.history.told import told_visits
+from st_common.history.visits import sorted_visits
+from st_common.log.control import write_clock
+from st_common.log.log import Log
+from st_common.operations.days import open_since
 from st_common.query.registry import register
 from st_common.query.text import parse
 from tests.kit.log_writer import bare_log

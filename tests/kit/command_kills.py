@@ -17,7 +17,6 @@ import numpy as np
 import shapely
 
 from st_common import tables
-from st_common.capture.control import control_rows
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
@@ -28,9 +27,10 @@ from st_common.engine.run import run
 from st_common.engine.topology import Topology, topology_of
 from st_common.layers.announce import announce, newest_version
 from st_common.layers.rows import layer_rows
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions, whole
-from st_common.partition.store import current, store
+from st_common.log.control import control_rows
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions, whole
+from st_common.partitioning.store import current, store
 from tests.kit import victims
 from tests.kit.layer_tables import features_of
 from tests.kit.log_writer import bare_log, settings_of, write_log

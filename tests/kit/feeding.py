@@ -6,12 +6,12 @@ import time
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
-from st_common.feeds.capture import Capture
-from st_common.feeds.note import CaptureNote
+from st_common.log.log import Log
+from st_common.sources.capture import Capture
+from st_common.sources.note import CaptureNote
 
 _WAIT_S = 60.0
 PLAIN = {

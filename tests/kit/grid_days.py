@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
+from st_common.log.log import Log
 
 T0 = datetime(2024, 5, 1, tzinfo=UTC)
 HOUR_S = 3600

@@ -12,8 +12,8 @@ killed, paused and overtaken, lose power, and see the clock step. In the end one
 from dataclasses import dataclass
 from random import Random
 
-from st_common.capture.log import Log, Segment
 from st_common.errors import FencedError, LogError
+from st_common.log.log import Log, Segment
 from st_common.query.control import QueryRow, encoded
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import Aggregate, Plan

@@ -8,12 +8,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
-from st_common.ops.launcher import find
-from st_common.ops.process import kill_session
-from st_common.ops.status import read_status
+from st_common.log.reading import log_for
+from st_common.operations.launcher import find
+from st_common.operations.process import kill_session
+from st_common.operations.status import read_status
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "bin" / "python"

@@ -13,7 +13,7 @@ from st_common.layers import in_memory
 from st_common.layers.features import Features
 from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
-from st_common.partition.regions import Regions
+from st_common.partitioning.regions import Regions
 from tests.kit.oracle import Feature, Fix, Layers, Row
 from tests.kit.strategies import LAYER, Case
 

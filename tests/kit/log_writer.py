@@ -7,12 +7,12 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
 from st_common.controls.rows import End
 from st_common.controls.writing import to_bytes
+from st_common.log.log import Log
 from st_common.position import position_of
 from st_common.storage import Storage
 from tests.kit.oracle import Control, Fix, Row, Rules

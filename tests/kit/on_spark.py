@@ -8,11 +8,11 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.seeds import seeds_folder
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.owner import owned
 from st_common.engine.topology import frozen
+from st_common.log.seeds import seeds_folder
 from st_common.spark.feed import Feed
 from st_common.spark.resident import on_spark
 

@@ -9,9 +9,9 @@ import numpy as np
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.layers.load import load
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from tests.kit.archived import archive, stream_of_places
 
 _CONF = Path(__file__).resolve().parents[2] / "conf"

@@ -24,9 +24,6 @@ from pathlib import Path
 from typing import Any
 
 from st_common import tables
-from st_common.capture.control import write_clock, write_end
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
@@ -36,6 +33,9 @@ from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.layers.load import load
+from st_common.log.control import write_clock, write_end
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.query.area_store import HomeAreas
 from st_common.query.layer_following import follow_layers
 from st_common.query.registry import carry_out, suspend

@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
+from st_common.answers.answers import fold
+from st_common.answers.changes import stream_changes
+from st_common.answers.latency import latency_s
+from st_common.answers.sql import sql
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.ops.status import StreamStatus, read_status
+from st_common.operations.status import StreamStatus, read_status
 from st_common.query.control import QueryRow
 from st_common.query.lookup import layers, queries
-from st_common.serving.answers import fold
-from st_common.serving.changes import stream_changes
-from st_common.serving.latency import latency_s
-from st_common.serving.sql import sql
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

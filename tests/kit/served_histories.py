@@ -18,9 +18,9 @@ from errno import EDQUOT, EIO, EMFILE, ENOSPC
 from functools import partial
 from random import Random
 
-from st_common.capture.packing import pack
 from st_common.errors import FencedError, LogError
 from st_common.formats.said_before import said_before
+from st_common.log.packing import pack
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan

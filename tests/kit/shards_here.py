@@ -3,8 +3,6 @@
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.capture.control import write_export
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
@@ -21,6 +19,8 @@ from st_common.engine.local import layers_of
 from st_common.engine.owner import Owner
 from st_common.engine.states import end_of, load, save
 from st_common.engine.topology import generation_folder, topology_of
+from st_common.log.control import write_export
+from st_common.log.log import Log
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled

@@ -13,15 +13,15 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, cast
 from unittest.mock import patch
 
+from st_common.answers import follow
 from st_common.errors import FairwayError, StorageError, TransientError
-from st_common.feeds.writer import Writer
 from st_common.server import changes, intake
 from st_common.server.asked import RejectedError, ReusedKeyError
 from st_common.server.changes import Hub, Hubs
 from st_common.server.event_text import place_of_id
 from st_common.server.intake import ClosedError, Intakes
 from st_common.server.place import Place
-from st_common.serving import follow
+from st_common.sources.writer import Writer
 from tests.kit.simulated import Actor
 from tests.kit.simulated_disk import Faults
 from tests.kit.simulated_loop import inline, run

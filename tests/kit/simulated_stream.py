@@ -12,20 +12,20 @@ from unittest.mock import patch
 
 import pyarrow as pa
 
-from st_common.capture import log as logs
-from st_common.capture import packs
-from st_common.capture.keys import SEGMENTS
-from st_common.capture.log import Log
-from st_common.capture.packing import pack
-from st_common.capture.packs import PACKS
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode.packed import Encoder
 from st_common.engine import committing, local
 from st_common.engine.journal import Journal
 from st_common.engine.owner import Owner
+from st_common.log import log as logs
+from st_common.log import packs
+from st_common.log.keys import SEGMENTS
+from st_common.log.log import Log
+from st_common.log.packing import pack
+from st_common.log.packs import PACKS
+from st_common.operations import lease, process, records
 from st_common.operators.turn.changes import settled
-from st_common.ops import lease, process, records
 from st_common.storage import local as disks
 from tests.kit.log_writer import HEADER, bare_log
 from tests.kit.oracle import Fix

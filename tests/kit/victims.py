@@ -25,7 +25,7 @@ from st_common.engine import local
 from st_common.engine.reshard import of_local, reshard
 from st_common.engine.run import run
 from st_common.engine.topology import topology_of
-from st_common.feeds.running import run_until_stopped
+from st_common.sources.running import run_until_stopped
 from tests.kit.shards_here import shards_here
 
 _CHANGING = frozenset(

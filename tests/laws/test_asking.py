@@ -8,15 +8,15 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from st_common.answers.answers import answer
+from st_common.answers.sql import sql
+from st_common.batch.asking import VISITS, asked
 from st_common.config.home import Home
-from st_common.engine.batch.asking import VISITS, asked
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.query.past import Past
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.sql import sql
 from tests.kit.effort import tries
 from tests.kit.grid_days import HOUR_S, T0, histories, segment, settings
 from tests.kit.log_writer import bare_log

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.batch.asking import asked
 from st_common.config.home import Home
-from st_common.engine.batch.asking import asked
 from st_common.engine.run import run
 from st_common.query.past import Past
 from st_common.query.text import parse

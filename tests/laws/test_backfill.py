@@ -11,24 +11,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log_purging import purge_records
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
+from st_common.batch.reprocess import reprocess
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.backfill import Backfill
-from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError
 from st_common.layers.announce import announce
+from st_common.log.log_purging import purge_records
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
 from st_common.query.registry import carry_out, drop, register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.effort import tries
 from tests.kit.grid_days import HOUR_S, T0, histories, segment, settings
 from tests.kit.log_writer import bare_log

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.answers import answer
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
@@ -15,7 +16,6 @@ from st_common.errors import QueryError
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from st_common.capture.memory import LONGEST_TEXT, MOST_AGE_S, Memory
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.formats.said_before import MARK, said_before
+from st_common.replay.memory import LONGEST_TEXT, MOST_AGE_S, Memory
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B6", "B7")
@@ -199,7 +199,7 @@ def test_what_was_said_is_known_for_an_hour():
 
 
 def test_of_too_many_objects_those_that_spoke_last_are_known(monkeypatch):
-    monkeypatch.setattr("st_common.capture.memory.MOST_OBJECTS", 2)
+    monkeypatch.setattr("st_common.replay.memory.MOST_OBJECTS", 2)
     memory = Memory(PLANES)
     for number, icao in enumerate("ABCA"):
         memory.put_in_front(plane(icao, 1, f"N{icao}"), arrival_us=number)
@@ -224,7 +224,7 @@ def test_where_there_is_no_room_a_batch_is_stored_and_somebody_is_told(
     fixes = plane("A", 3, place="48.4,9.7") + plane("B", 3, place="48.4,9.7")
     used = (2 << 20) + len(fixes) + len(json.dumps({"A": {"callsign": "N1"}}))
     flags = len(', "on_ground": "0"')
-    monkeypatch.setattr("st_common.capture.memory.SEGMENT_LIMIT", used + flags)
+    monkeypatch.setattr("st_common.replay.memory.SEGMENT_LIMIT", used + flags)
     assert names_of(memory.put_in_front(fixes, arrival_us=0)) == ["N1", None]
     assert "no room for what 1 objects said before" in caplog.text
 

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.engine.others import NOBODY
 from st_common.engine.run import run
+from st_common.log.log import Log
 from st_common.operators.guests.answering import Told
 from st_common.operators.runtime.compiling import owners_of
 from st_common.operators.state.intern import hashes_of

@@ -12,12 +12,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture import log as logs
-from st_common.capture.log import Log
 from st_common.engine.local import LocalEngine
 from st_common.engine.states import States, end_of
 from st_common.errors import FairwayError, LogError
-from st_common.ops import lease
+from st_common.log import log as logs
+from st_common.log.log import Log
+from st_common.operations import lease
 from st_common.storage import LocalStorage
 from st_common.storage import local as disks
 from tests.kit import histories

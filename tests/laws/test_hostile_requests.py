@@ -18,7 +18,7 @@ from st_common.server.endpoints import ENDPOINTS
 from st_common.server.openapi import description
 from st_common.server.place import Place
 from tests.kit.effort import tries
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 SETTINGS = """
 [streams.s]

@@ -14,7 +14,7 @@ from st_common.layers.faults import REJECTED, WORDS, told
 from st_common.layers.kinds import Kinds
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
-from st_common.partition.store import current
+from st_common.partitioning.store import current
 from tests.kit.effort import tries
 
 NUMBERS = st.one_of(

@@ -10,23 +10,23 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
-from st_common.capture.log_purging import purge_records
+from st_common.batch.borders import Border, Borders
+from st_common.batch.trial import Trial, versions_of
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.rows import ControlRow, Drop, LayerVersion, Register
 from st_common.controls.writing import payload_of
-from st_common.engine.batch.borders import Border, Borders
-from st_common.engine.batch.statements import Reached
-from st_common.engine.batch.trial import Trial, versions_of
+from st_common.engine.statements import Reached
 from st_common.errors import ConfigError, FairwayError
+from st_common.history.visits import MEMBERS
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
-from st_common.levels.visits import MEMBERS
-from st_common.lifecycle.held import held
-from st_common.lifecycle.maintain import maintain
+from st_common.log.log import Log
+from st_common.log.log_purging import purge_records
+from st_common.maintenance.held import held
+from st_common.maintenance.maintain import maintain
 from st_common.operators.state.state import State
-from st_common.partition.regions import whole
+from st_common.partitioning.regions import whole
 from st_common.position import position_of
 from st_common.query.plan import LayerJoin, Plan
 from tests.kit.effort import tries

@@ -16,6 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.answers.answers import answered
+from st_common.answers.history import objects_at
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.position_filter import PositionFilter
@@ -23,17 +25,15 @@ from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.archive import Archive
 from st_common.errors import FairwayError
-from st_common.levels import stored, taking
-from st_common.levels.fold import fold
-from st_common.levels.latest import Focals, flush_latest
-from st_common.levels.snapshots import newest_snapshot, snapshots
-from st_common.levels.taking import take_due, take_snapshot
+from st_common.history import stored, taking
+from st_common.history.fold import fold
+from st_common.history.latest import Focals, flush_latest
+from st_common.history.snapshots import newest_snapshot, snapshots
+from st_common.history.taking import take_due, take_snapshot
 from st_common.position import position_of
 from st_common.quality.expectations import ArrowRows
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
-from st_common.serving.answers import answered
-from st_common.serving.history import objects_at
 from tests.kit.archived import run_through
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log

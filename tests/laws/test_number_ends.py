@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.answers import answer
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
@@ -17,7 +18,6 @@ from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("G9"), pytest.mark.spec("X1")]

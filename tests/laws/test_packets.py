@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.pieces import pieces
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -18,6 +17,7 @@ from st_common.decode.packed import Encoder
 from st_common.engine.archive import Archive
 from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import LocalEngine
+from st_common.log.pieces import pieces
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State

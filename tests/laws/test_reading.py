@@ -15,8 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.files import replay
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -24,7 +22,9 @@ from st_common.decode import decode
 from st_common.engine.archive import Archive
 from st_common.engine.feed import packets_of
 from st_common.engine.topology import begin
+from st_common.log.log import Log
 from st_common.operators.events.packet import Packet
+from st_common.replay.files import replay
 from tests.kit.effort import tries
 
 PLAIN = StreamSettings(

@@ -24,9 +24,9 @@ from st_common.engine.region_join import (
 from st_common.errors import LayerError, QueryError
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored import load_index
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from tests.kit.archived import archive, stream_of_places
 from tests.kit.effort import tries
 from tests.kit.layer_tables import features_of

@@ -16,22 +16,22 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.answers.answers import answered
+from st_common.answers.sql import sql
+from st_common.batch.borders import FOLDER
+from st_common.batch.reprocess import BatchArm, reprocess
+from st_common.batch.sharded import ShardedFold
 from st_common.config.home import Home
 from st_common.engine.archive import Archive
 from st_common.engine.archiver import archiving
-from st_common.engine.batch.borders import FOLDER
-from st_common.engine.batch.reprocess import BatchArm, reprocess
-from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError
-from st_common.levels.visits import sorted_visits
-from st_common.ops.days import open_since
-from st_common.ops.status import StreamStatus, write_status
+from st_common.history.visits import sorted_visits
+from st_common.operations.days import open_since
+from st_common.operations.status import StreamStatus, write_status
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
-from st_common.serving.answers import answered
-from st_common.serving.sql import sql
 from tests.kit.effort import tries
 from tests.kit.grid_days import HOUR_S, T0, histories, segment, settings
 from tests.kit.log_writer import bare_log
@@ -114,8 +114,8 @@ def test_however_days_are_cut_into_slices_and_read_the_visits_are_the_same(
         home, (stream, arriving, cuts) = Home(Path(folder)), history
         follow(home, stream, arriving, cuts)
         wanted = told(home)
-        small.setattr("st_common.engine.batch.ordered.ROWS", rows)
-        small.setattr("st_common.engine.batch.ordered.BLOCK", block)
+        small.setattr("st_common.batch.ordered.ROWS", rows)
+        small.setattr("st_common.batch.ordered.BLOCK", block)
         again(home, stream)
         assert stored(home) == wanted
 
@@ -149,8 +149,8 @@ def test_however_many_shards_fold_a_day_the_visits_are_the_same(
         queries = data.draw(st.sampled_from((QUERIES, STILL))) if moving else STILL
         arriving = [*data.draw(st.permutations(arriving[:-1])), arriving[-1]]
         follow(home, stream, arriving, cuts, meanwhile=moving, queries=queries)
-        small.setattr("st_common.engine.batch.ordered.ROWS", rows)
-        small.setattr("st_common.engine.batch.ordered.BLOCK", 3 * rows)
+        small.setattr("st_common.batch.ordered.ROWS", rows)
+        small.setattr("st_common.batch.ordered.BLOCK", 3 * rows)
         again(home, stream)
         wanted = taken_away(home)
         fold = ShardedFold(in_turn, shards)

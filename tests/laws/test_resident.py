@@ -11,14 +11,14 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.spark import SparkSettings
 from st_common.engine import archive
 from st_common.engine.tail import Tail, newest_states
 from st_common.engine.topology import keyed
 from st_common.errors import StateError
-from st_common.partition.store import store
+from st_common.log.log import Log
+from st_common.partitioning.store import store
 from st_common.position import position_of
 from st_common.spark import resident_engine, resident_task
 from st_common.spark.exchange import decoded

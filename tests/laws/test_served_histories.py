@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
-from st_common.capture.packs import PACKS
-from st_common.feeds import writer
-from st_common.feeds.places import Places
+from st_common.log.log import Log
+from st_common.log.packs import PACKS
 from st_common.server import intake
 from st_common.server.changes import Hub
 from st_common.server.intake import Intake
+from st_common.sources import writer
+from st_common.sources.places import Places
 from st_common.storage import local as disks
 from tests.kit import served_histories
 from tests.kit.effort import tries

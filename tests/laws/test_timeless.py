@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from st_common.capture.files import replay
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
-from st_common.ops.status import read_status
-from st_common.serving.answers import answer
+from st_common.log.log import Log
+from st_common.operations.status import read_status
+from st_common.replay.files import replay
 
 CONF = """
 [streams.cars]

@@ -2,12 +2,12 @@
 
 import pytest
 
+from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.engine.backfill import Backfill
 from st_common.engine.run import run
 from st_common.query.registry import carry_out, register
 from st_common.query.text import parse
-from st_common.serving.changes import stream_changes
 from tests.kit.grid_days import HOUR_S, segment, settings
 from tests.kit.log_writer import bare_log
 from tests.kit.on_spark import replayed_on

@@ -21,15 +21,15 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.batch import ordered
+from st_common.batch.backtest import backtest
+from st_common.batch.borders import FOLDER
+from st_common.batch.reprocess import reprocess
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
-from st_common.engine.batch import ordered
-from st_common.engine.batch.backtest import backtest
-from st_common.engine.batch.borders import FOLDER
-from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.run import run
 from st_common.errors import LogError
 from st_common.layers.announce import announce

@@ -11,12 +11,12 @@ import pytest
 from deltalake import DeltaTable
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.engine.log_identity import check_log
 from st_common.engine.run import run
-from st_common.lifecycle.backup import back_up
 from st_common.lineage.telling import telling_stream
+from st_common.log.log import Log
+from st_common.maintenance.backup import back_up
 from st_common.position import segment_of
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.on_spark import follow_on

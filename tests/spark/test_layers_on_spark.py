@@ -19,6 +19,7 @@ from deltalake import DeltaTable
 from shapely import Polygon, box
 
 from st_common import tables
+from st_common.batch.prepartition import LOCAL, regions_of
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
@@ -28,12 +29,11 @@ from st_common.layers.options import FileOptions
 from st_common.layers.points import file_points
 from st_common.layers.reading import Wanted, read_features, slices_of
 from st_common.layers.stored_faults import stored_faults
-from st_common.lifecycle.maintain import maintain
-from st_common.partition.kdtree import median_split
-from st_common.partition.store import current, store
+from st_common.maintenance.maintain import maintain
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.store import current, store
 from st_common.spark import layers
 from st_common.spark.layers import SparkLayers
-from st_common.spark.prepartition import LOCAL, regions_of
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("C2")]
 

@@ -4,16 +4,16 @@ import numpy as np
 import pytest
 
 from st_common import tables
-from st_common.capture import appending
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.errors import ConfigError, LogError
+from st_common.log import appending
+from st_common.log.log import Log
+from st_common.log.reading import log_for
 from st_common.query.registry import register
 from st_common.query.text import parse
+from st_common.replay.files import replay
 from st_common.spark import log_source
 from st_common.spark.continuous import continuous
 from st_common.spark.log_source import LogSource, register_log_source

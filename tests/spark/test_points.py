@@ -8,6 +8,7 @@ import shapely
 
 from jobs import partition
 from st_common import tables
+from st_common.batch.prepartition import prepartition
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -15,13 +16,12 @@ from st_common.contracts import load_contract
 from st_common.layers.features import Features
 from st_common.layers.points import layer_points
 from st_common.layers.rows import layer_rows
-from st_common.partition import sources
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions, whole
-from st_common.partition.sources import csv_points, log_points
-from st_common.partition.splitting import LocalPoints
+from st_common.partitioning import sources
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions, whole
+from st_common.partitioning.sources import csv_points, log_points
+from st_common.partitioning.splitting import LocalPoints
 from st_common.spark.points import SparkPoints
-from st_common.spark.prepartition import prepartition
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spark, pytest.mark.spec("B4")]

@@ -14,12 +14,12 @@ from deltalake import write_deltalake
 
 from jobs.report_quality import main
 from st_common import tables
-from st_common.capture.reading import log_for
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.contracts import contract_names, load_contract
 from st_common.engine.archive import Archive
 from st_common.errors import ContractError
+from st_common.log.reading import log_for
 from st_common.quality.engines import LOCAL
 from st_common.quality.finding import data_label
 from st_common.quality.table_check import check_table

@@ -9,9 +9,9 @@ from pyarrow.csv import write_csv
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.partition.balance import rows_per_region
-from st_common.partition.regions import Regions
-from st_common.partition.store import current
+from st_common.partitioning.balance import rows_per_region
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import current
 
 pytestmark = pytest.mark.spark
 
@@ -77,8 +77,8 @@ def test_a_share_of_a_file_makes_regions_as_in_the_paper_and_both_deviations_are
     spark, tmp_path
 ):
     """0.2 % of the data and 40 regions, beside the first 20,000 elements: figure 26 of BBoxDB Streams."""
+    from st_common.batch.prepartition import prepartition, source_of
     from st_common.spark.points import SparkPoints
-    from st_common.spark.prepartition import prepartition, source_of
 
     file, nodes = tmp_path / "fixes.csv", 5
     x, y = clustered(500_000).T

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.engine.owner import owned
 from st_common.engine.reshard import reshard
 from st_common.engine.run import run
 from st_common.engine.topology import frozen
+from st_common.log.log import Log
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.spark import resident, resident_engine

@@ -16,23 +16,23 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
+from st_common.answers.stream_state import state_of
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.engine.run import run
 from st_common.layers.load import load
-from st_common.ops.alerts import read_alerts
-from st_common.ops.launcher import find
-from st_common.ops.lease import current
-from st_common.ops.records import read_record
-from st_common.ops.status import read_exit, read_status
-from st_common.ops.supervisor import job_supervisor, tick
+from st_common.operations.alerts import read_alerts
+from st_common.operations.launcher import find
+from st_common.operations.lease import current
+from st_common.operations.records import read_record
+from st_common.operations.status import read_exit, read_status
+from st_common.operations.supervisor import job_supervisor, tick
 from st_common.position import segment_of
 from st_common.query.plan import Box, Plan
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.serving.stream_state import state_of
 from tests.kit.cars import QUERIES, drive, told
 from tests.kit.log_writer import bare_log
 from tests.kit.ports import free_port

@@ -6,13 +6,13 @@ import time
 import pytest
 
 from st_common import tables
+from st_common.answers.answers import answer
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.local import LocalEngine
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 from tests.kit.on_spark import follow_on
 

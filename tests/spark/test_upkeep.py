@@ -18,8 +18,8 @@ from jobs.maintain import main
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.lifecycle.maintain import maintain
-from st_common.ops.status import StreamStatus, write_status
+from st_common.maintenance.maintain import maintain
+from st_common.operations.status import StreamStatus, write_status
 from st_common.spark.delta import ReplaceOnSpark
 from st_common.spark.upkeep import WRITTEN, SparkUpkeep
 

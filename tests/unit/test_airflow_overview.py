@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from st_common.airflow.overview import overview
+from st_common.answers.templates import templates_in
 from st_common.config.home import Home
-from st_common.ops.alerts import Alert, alerts_file
-from st_common.ops.records import append_record
-from st_common.ops.status import StreamStatus, write_status
+from st_common.operations.alerts import Alert, alerts_file
+from st_common.operations.records import append_record
+from st_common.operations.status import StreamStatus, write_status
 from st_common.processes import supervise
-from st_common.serving.templates import templates_in
 
 PAGES = Path(__file__).resolve().parents[2] / "st_common" / "airflow" / "pages"
 MINUTE = 60_000_000

@@ -13,13 +13,13 @@ from pyais.encode import encode_dict
 from pyais.exceptions import MissingPayloadException
 from pyais.stream import FileReaderStream, IterMessages
 
-from st_common.capture.chunks import chunks
-from st_common.capture.readable import refuse_unreadable
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
+from st_common.replay.chunks import chunks
+from st_common.replay.readable import refuse_unreadable
 
 SHIPS = StreamSettings(
     name="ships",

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pyais.encode import encode_dict
 
-from st_common.capture.memory import Memory
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
+from st_common.replay.memory import Memory
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")

@@ -55,11 +55,11 @@ PLANTED = {
     "sedona in a DAG": ("spark", {"dags/planted.py": "import sedona.spark"}),
     "the library knows the interface that is made of it": (
         "public",
-        {"st_common/ops/planted.py": "import fairway"},
+        {"st_common/operations/planted.py": "import fairway"},
     ),
     "airflow in the library": (
         "airflow",
-        {"st_common/ops/planted.py": "from airflow.sdk import DAG"},
+        {"st_common/operations/planted.py": "from airflow.sdk import DAG"},
     ),
     "airflow in a job": ("airflow", {"jobs/planted.py": "import airflow"}),
     "a DAG knows a job": (
@@ -79,7 +79,7 @@ PLANTED = {
     ),
     "the read side starts a JVM": (
         "reading",
-        {"st_common/serving/planted.py": "import st_common.spark"},
+        {"st_common/answers/planted.py": "import st_common.spark"},
     ),
     "a reference asks a kernel": (
         "reference",
@@ -92,8 +92,8 @@ PLANTED = {
     "two modules know each other": (
         "cycles",
         {
-            "st_common/ops/one.py": "import st_common.ops.two",
-            "st_common/ops/two.py": "import st_common.ops.one",
+            "st_common/operations/one.py": "import st_common.operations.two",
+            "st_common/operations/two.py": "import st_common.operations.one",
         },
     ),
 }
@@ -171,7 +171,7 @@ BITS_OF_POSITIONS = re.compile(
 )
 NO_POSITIONS = {
     "st_common/position.py",
-    "st_common/capture/segment.py",  # how large a segment may be
+    "st_common/log/segment.py",  # how large a segment may be
     "st_common/operators/expressions/values.py",  # how many truth values are kept
 }
 
@@ -221,7 +221,7 @@ def test_control_rows_are_written_and_read_in_one_folder():
 # Of CRSs as pyproj and people name them.
 SAY_GEOGRAPHIC = {
     "st_common/crs.py",
-    "st_common/sniffing/words.py",  # words in the heads of columns
+    "st_common/detect/words.py",  # words in the heads of columns
     "st_common/config/stream_values.py",
 }
 

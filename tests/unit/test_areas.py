@@ -8,12 +8,12 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import LogError
+from st_common.log.log import Log
 from st_common.query import commit
 from st_common.query.area_store import FILE, HomeAreas, areas
 from st_common.query.lookup import queries

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.checks.verify import verify
 from st_common.checks.why import why
 from st_common.config.columns import Columns
@@ -14,6 +15,7 @@ from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
+from st_common.log.log import Log
 from st_common.query import commit
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.fence import Debounce, Fence
@@ -23,8 +25,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import carry_out, drop, suspend
 from st_common.query.text import parse
 from st_common.regions.registry import Area, Box, MovingCircle
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.by_hand import fix, log, register
 from tests.kit.log_writer import bare_log
 from tests.kit.telling import by_both

@@ -16,8 +16,8 @@ from st_common.layers.attribution import OPENSTREETMAP, attribution_of, is_opens
 from st_common.layers.load import load
 from st_common.layers.spreading import spread_layers
 from st_common.layers.summary import summary
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 
 
 def file_of(folder: Path, *fids: str) -> Path:

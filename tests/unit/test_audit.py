@@ -18,7 +18,7 @@ from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.run import run
 from st_common.errors import LogError
-from st_common.ops.alerts import read_alerts
+from st_common.operations.alerts import read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
 from tests.kit.log_writer import bare_log

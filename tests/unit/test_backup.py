@@ -12,16 +12,16 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.errors import ConfigError
-from st_common.lifecycle.backup import _in_order, back_up
+from st_common.log.log import Log
+from st_common.maintenance.backup import _in_order, back_up
 from st_common.position import position_of
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 
 pytestmark = [pytest.mark.spec("S2"), pytest.mark.spec("S4")]

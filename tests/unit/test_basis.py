@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from st_common.ops.basis import basis_of, digest
+from st_common.operations.basis import basis_of, digest
 
 
 @pytest.fixture

@@ -10,13 +10,13 @@ from pathlib import Path
 import psutil
 import pytest
 
+from st_common.batch.backtest import backtest
+from st_common.batch.cores import ahead, fold_on
+from st_common.batch.folding import fold_here
+from st_common.batch.sharded import ShardedFold
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.batch.backtest import backtest
-from st_common.engine.batch.cores import ahead, fold_on
-from st_common.engine.batch.folding import fold_here
-from st_common.engine.batch.sharded import ShardedFold
 from st_common.engine.run import run
 from st_common.errors import TransientError
 from st_common.query.text import parse
@@ -92,7 +92,7 @@ def test_a_process_that_is_killed_is_an_error_for_people() -> None:
 
 FOLDING = """
 import os, sys, time
-from st_common.engine.batch.cores import fold_on
+from st_common.batch.cores import fold_on
 if __name__ == "__main__":
     with fold_on(1 + 1) as fold:
         print(*fold.run([(), ()], os.getpid), flush=True)

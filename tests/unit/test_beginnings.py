@@ -61,10 +61,10 @@ def test_windows_are_told_what_they_do_not_see_and_others_what_they_start_from(
 def test_an_engine_that_is_past_the_registration_already_takes_nothing_from_the_count(
     fairway, monkeypatch
 ):
+    from st_common.answers.beginnings import beginnings
     from st_common.config.home import Home
     from st_common.config.streams import load_streams
     from st_common.query.lookup import queries
-    from st_common.serving.beginnings import beginnings
 
     replay(fairway, 0, 10)
     fairway("query", "register", "--text", BOX)
@@ -77,7 +77,7 @@ def test_an_engine_that_is_past_the_registration_already_takes_nothing_from_the_
 
 @pytest.mark.spec("P4")
 def test_what_is_too_much_to_count_is_said_in_segments(fairway, monkeypatch):
-    monkeypatch.setattr("st_common.serving.beginnings._MOST_SEGMENTS", 1)
+    monkeypatch.setattr("st_common.answers.beginnings._MOST_SEGMENTS", 1)
     for first in (0, 100, 200):
         replay(fairway, first, 10)
     said = fairway("query", "register", "--text", BOX)

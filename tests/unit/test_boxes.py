@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.answers import answer
 from st_common.config.home import Home
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
@@ -17,7 +18,6 @@ from st_common.errors import ConfigError
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.doc_blocks import blocks
 from tests.kit.log_writer import bare_log
 

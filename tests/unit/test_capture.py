@@ -12,16 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
-from st_common.capture.control import write_clock, write_end
-from st_common.capture.files import replay
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.gzipped import GzipSource
 from st_common.errors import ConfigError
 from st_common.formats.chunk import Chunk
+from st_common.log.control import write_clock, write_end
+from st_common.log.log import Log
+from st_common.replay.chunks import chunks
+from st_common.replay.files import replay
 from tests.kit.effort import tries
 
 COLUMNS = Columns(object="id", event_ts="ts", x="x", y="y")

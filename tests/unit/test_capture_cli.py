@@ -12,9 +12,9 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli.capture import replay
 from st_common.cli.frame import FairwayCommand, FairwayGroup
+from st_common.log.log import Log
 
 SETTINGS = """
 [streams.cars]
@@ -114,7 +114,7 @@ def test_no_room_for_what_comes_by_a_pipe_is_told(run, tmp_path: Path, monkeypat
     def full(_source, _target):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr("st_common.capture.source.shutil.copyfileobj", full)
+    monkeypatch.setattr("st_common.replay.source.shutil.copyfileobj", full)
     found = run("cars", "-", input=DATA)
     assert found.exit_code == 75
     assert "No space left on device" in found.stderr

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.config.home import Home
+from st_common.log.log import Log
 
 CONF = """
 [streams.cars]

@@ -12,11 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from st_common.capture.readable import refuse_unreadable
-from st_common.capture.sample import sample_of
-from st_common.capture.tally import Tally
 from st_common.cli import app
 from st_common.config.streams import load_streams
+from st_common.replay.readable import refuse_unreadable
+from st_common.replay.sample import sample_of
+from st_common.replay.tally import Tally
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B6", "B7")

@@ -12,13 +12,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.local import LocalEngine
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -12,8 +12,8 @@ from st_common.cli import app
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.layers.rows import layer_rows
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from tests.kit.archived import archive, stream_of_places
 from tests.kit.layer_tables import features_of
 from tests.kit.oracle import Feature

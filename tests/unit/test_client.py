@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.answers.changes import stream_changes
 from st_common.client import Client, Element, Feature, MultiTuple, Registration
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -17,12 +18,11 @@ from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.geometry.space import PLANE
 from st_common.layers.load import load
-from st_common.ops.stop import place_marker
+from st_common.operations.stop import place_marker
 from st_common.query.builder import query
 from st_common.query.builder.answering import StreamKind
 from st_common.query.lookup import find, history, queries
 from st_common.query.text import to_text
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

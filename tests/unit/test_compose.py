@@ -18,9 +18,9 @@ import pytest
 import yaml
 
 from st_common.config.home import Home
-from st_common.ops.launcher import recorded
-from st_common.ops.process import kill_session
-from st_common.ops.status import read_exit, read_status
+from st_common.operations.launcher import recorded
+from st_common.operations.process import kill_session
+from st_common.operations.status import read_exit, read_status
 
 ROOT = Path(__file__).resolve().parents[2]
 COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())

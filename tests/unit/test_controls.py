@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.control import control_rows, write_clock
-from st_common.capture.log import Log
+from st_common.answers.outlets import Outlet
+from st_common.answers.passing_time import SourceTime, time_now
 from st_common.checks.archived import controls_of
 from st_common.checks.history import registered_by
 from st_common.checks.verify import verify
@@ -46,20 +46,20 @@ from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.run import run
 from st_common.engine.timekeeper import Timekeeper
 from st_common.errors import LogError
+from st_common.history.latest import Focals
 from st_common.layers.announce import announce
-from st_common.levels.latest import Focals
+from st_common.log.control import control_rows, write_clock
+from st_common.log.log import Log
+from st_common.operations.status import read_status, write_status
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
-from st_common.ops.status import read_status, write_status
 from st_common.position import position_of
 from st_common.query import lookup, registry
 from st_common.query.control import plan_of, plans_of
 from st_common.query.derived import roll_forward
 from st_common.query.plan import Plan
 from st_common.query.text import parse
-from st_common.serving.outlets import Outlet
-from st_common.serving.passing_time import SourceTime, time_now
 from tests.kit.log_writer import bare_log
 
 PLAN = {"v": 3, "stream": "cars", "inside": {"kind": "circle", "x": 1.0, "y": 2.0}}

@@ -8,12 +8,12 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.reading import reading_of, with_reading
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.points import points_of
 from st_common.errors import ConfigError
+from st_common.log.reading import reading_of, with_reading
 
 pytestmark = pytest.mark.spec("B7")
 

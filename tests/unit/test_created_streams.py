@@ -5,20 +5,20 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.control import write_end
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.delivery.feeders import feed, feeders_of
 from st_common.delivery.settings import wanted
 from st_common.engine.run import run
 from st_common.errors import ConfigError
+from st_common.log.control import write_end
 from st_common.query.area_store import HomeAreas
 from st_common.query.commit import registry_file
 from st_common.query.created_streams import FILE, known_streams
 from st_common.query.problem import TextError
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 CONF = """

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.answers import answer
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -18,7 +19,6 @@ from st_common.query.printed import to_text
 from st_common.query.problem import TextError
 from st_common.query.registry import check, register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y")

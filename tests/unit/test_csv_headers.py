@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from st_common.capture.chunks import chunks
 from st_common.cli import app
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
+from st_common.replay.chunks import chunks
 
 pytestmark = pytest.mark.spec("B6", "B7")
 

@@ -10,6 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.answers.changes import stream_changes
+from st_common.answers.follow import Follower
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -22,14 +24,12 @@ from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.webhook import WebhookSink
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError, FairwayError, FencedError, TransientError
-from st_common.ops import lease
-from st_common.ops.alerts import read_alerts
-from st_common.ops.records import read_record
-from st_common.ops.retry import pause_s
+from st_common.operations import lease
+from st_common.operations.alerts import read_alerts
+from st_common.operations.records import read_record
+from st_common.operations.retry import pause_s
 from st_common.query.passing import passing_name
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
-from st_common.serving.follow import Follower
 from tests.kit.http_receiver import Answer, http_receiver
 from tests.kit.log_writer import bare_log
 

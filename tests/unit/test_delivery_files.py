@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
@@ -28,7 +29,6 @@ from st_common.delivery.settings import load_deliveries
 from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 ROOT = Path(__file__).resolve().parents[2]

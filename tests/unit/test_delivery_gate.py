@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
+from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -22,12 +23,11 @@ from st_common.delivery.message import change_ids
 from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.webhook import WebhookSink
 from st_common.engine.local import LocalEngine
-from st_common.ops.alerts import read_alerts
-from st_common.ops.status import read_status
+from st_common.operations.alerts import read_alerts
+from st_common.operations.status import read_status
 from st_common.quality.finding import DAY_IS_CLOSED, Finding
 from st_common.quality.record import record, release
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
 from tests.kit.effort import tries
 from tests.kit.http_receiver import http_receiver
 from tests.kit.log_writer import bare_log

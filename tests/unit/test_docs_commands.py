@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.delivery.message import messages
-from st_common.serving.changes import stream_changes
 from tests.kit.doc_blocks import Block, blocks
 from tests.kit.docs_home import make_folder
 from tests.kit.tutorial import environment, is_said, typed_in

@@ -2,16 +2,16 @@
 
 import pytest
 
-from st_common.capture.control import write_end
-from st_common.capture.files import replay
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
+from st_common.log.control import write_end
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
+from st_common.replay.files import replay
 from tests.kit.log_writer import bare_log
 
 STATEMENTS = """

@@ -28,7 +28,7 @@ from st_common.engine.owner import owned
 from st_common.engine.run import run
 from st_common.engine.states import States, _spare
 from st_common.errors import ConfigError, ConflictError, FencedError
-from st_common.ops.alerts import Alert, append_alert, read_alerts
+from st_common.operations.alerts import Alert, append_alert, read_alerts
 from st_common.query.registry import register
 from st_common.query.text import parse
 from tests.kit.log_writer import bare_log

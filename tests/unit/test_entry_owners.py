@@ -10,20 +10,20 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
-from st_common.capture.files import replay
-from st_common.capture.reading import log_for, reading_of, with_reading
-from st_common.capture.sample import sample_of
-from st_common.capture.tally import Tally
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
+from st_common.detect.report import Detected, detect, to_toml
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.feeds.arrival import Arrival
-from st_common.feeds.sources.files import Files
-from st_common.feeds.writer import Writer
-from st_common.sniffing.report import Sniffed, sniff, to_toml
+from st_common.log.reading import log_for, reading_of, with_reading
+from st_common.replay.files import replay
+from st_common.replay.sample import sample_of
+from st_common.replay.tally import Tally
+from st_common.sources.arrival import Arrival
+from st_common.sources.files import Files
+from st_common.sources.writer import Writer
 
 NOW = 1_900_000_000_000_000
 PLACES = {"event_ts": "t", "x": "lon", "y": "lat"}
@@ -291,9 +291,9 @@ def test_what_is_off_is_not_said_of_older_logs():
     assert not {"age", "object_value", "object_from"} & said.keys()
 
 
-def checked(path: Path, text: str) -> Sniffed:
+def checked(path: Path, text: str) -> Detected:
     path.write_text(text)
-    return sniff(str(path))
+    return detect(str(path))
 
 
 @pytest.mark.spec("X15", "X16")

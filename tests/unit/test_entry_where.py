@@ -15,9 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.files import replay
-from st_common.capture.reading import log_for, reading_of, with_reading
-from st_common.capture.tally import Tally
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
@@ -27,7 +24,10 @@ from st_common.decode.packed import from_bytes, to_bytes
 from st_common.engine.feed import packets_of
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.ops.status import read_status
+from st_common.log.reading import log_for, reading_of, with_reading
+from st_common.operations.status import read_status
+from st_common.replay.files import replay
+from st_common.replay.tally import Tally
 from tests.kit.effort import tries
 
 NOW = 1_800_000_000_000_000

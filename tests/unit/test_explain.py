@@ -8,6 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.answers.estimates import estimates_of
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -15,7 +16,6 @@ from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.query.explain import Estimates, Explanation, explain, lines
 from st_common.query.text import parse
-from st_common.serving.estimates import estimates_of
 
 BOX = "INSIDE (0, 0, 10, 10)"
 STREAM = StreamSettings(

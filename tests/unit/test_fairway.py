@@ -11,10 +11,10 @@ import pyarrow as pa
 import pytest
 
 import fairway
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
+from st_common.log.log import Log
 
 ROOT = Path(__file__).resolve().parents[2]
 STREAMS = """[streams.taxis]

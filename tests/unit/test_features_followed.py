@@ -9,7 +9,8 @@ import shapely
 from typer.testing import CliRunner
 
 from jobs import load_layer
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.checks.verify import verify
 from st_common.checks.why import why
 from st_common.cli import app
@@ -21,6 +22,7 @@ from st_common.engine.local import LocalEngine
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.layers.load import load
+from st_common.log.log import Log
 from st_common.query import commit
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.layer_following import follow_layers
@@ -31,8 +33,6 @@ from st_common.query.problem import TextError
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
 from st_common.regions.registry import Area, region_from_json, region_to_json
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.by_hand import fix, log, register
 from tests.kit.log_writer import bare_log
 from tests.kit.telling import by_both

@@ -12,8 +12,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.control import write_end
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
+from st_common.answers.changes import passed_changes
+from st_common.answers.feeding import Feed, feed_folder
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -23,11 +24,10 @@ from st_common.decode import decode
 from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError
+from st_common.log.control import write_end
+from st_common.log.log import Log
 from st_common.query.plan import Aggregate, Box, Plan
 from st_common.query.registry import drop
-from st_common.serving.answers import answer
-from st_common.serving.changes import passed_changes
-from st_common.serving.feeding import Feed, feed_folder
 from tests.kit.log_writer import bare_log
 
 CONF = """
@@ -212,7 +212,7 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
     register(home, "came", CAME)
     script = (
         "import sys\nfrom pathlib import Path\nfrom st_common.config.home import Home\n"
-        "from st_common.serving import feeding\n"
+        "from st_common.answers import feeding\n"
         "from st_common.config.streams import load_streams\nhome = Home(Path(sys.argv[1]))\n"
         "feed = feeding.Feed(home, 'came', load_streams(home.root / 'conf')['arrivals'])\n"
         "(home.root / 'ready').touch()\nfeed.run(follow=True)\n"

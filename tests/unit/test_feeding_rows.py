@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.control import write_end
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
+from st_common.answers.feeding import Feed
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.errors import QueryError
+from st_common.log.control import write_end
 from st_common.query.area_store import HomeAreas
 from st_common.query.registry import carry_out
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
-from st_common.serving.feeding import Feed
 from tests.kit.log_writer import bare_log
 
 CONF = """

@@ -9,6 +9,8 @@ import pytest
 import yaml
 from typer.testing import CliRunner
 
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.checks.audit import audit
 from st_common.checks.verify import verify
 from st_common.checks.why import why
@@ -19,8 +21,6 @@ from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 CONTRACTS = Path(__file__).resolve().parents[2] / "data_contracts"

@@ -11,8 +11,8 @@ import pyarrow.feather
 import pyarrow.orc
 import pytest
 
+from st_common.detect.report import detect
 from st_common.errors import ConfigError
-from st_common.sniffing.report import sniff
 
 pytestmark = pytest.mark.spec("B6")
 
@@ -34,7 +34,7 @@ def test_a_known_file_is_named_with_its_command(tmp_path, content, what, command
     path = tmp_path / "file.bin"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match=what) as wrong:
-        sniff(str(path))
+        detect(str(path))
     assert command in str(wrong.value.hint)
     assert "no stream reads that" in wrong.value.message
 
@@ -46,10 +46,10 @@ def test_the_command_makes_a_file_that_is_read(tmp_path, module):
     write = {"feather": pa.feather.write_feather, "orc": pa.orc.write_table}[module]
     write(table, str(path))
     with pytest.raises(ConfigError, match="no stream reads that") as wrong:
-        sniff(str(path))
+        detect(str(path))
     _, *command = shlex.split(str(wrong.value.hint))
     subprocess.run([sys.executable, *command], check=True)
-    assert sniff(str(tmp_path / "fixes.parquet")).good == 1
+    assert detect(str(tmp_path / "fixes.parquet")).good == 1
 
 
 def test_trips_with_all_their_points_in_one_column_are_refused(tmp_path):
@@ -59,7 +59,7 @@ def test_trips_with_all_their_points_in_one_column_are_refused(tmp_path):
         'T1,1372636858,"[[-8.618643,41.141412],[-8.618499,41.141376]]"\n'
     )
     with pytest.raises(ConfigError, match="POLYLINE holds the points of a whole trip") as wrong:  # fmt: skip
-        sniff(str(path))
+        detect(str(path))
     command = re.sub("(?s).*python -c ", "", str(wrong.value.hint))
     for name, column in (("[ID]", "['TRIP_ID']"), ("[TIME]", "['TIMESTAMP']"), ("FILE", str(path))):  # fmt: skip
         command = command.replace(name, column)
@@ -67,7 +67,7 @@ def test_trips_with_all_their_points_in_one_column_are_refused(tmp_path):
     done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True)  # fmt: skip
     fixes = tmp_path / "fixes.csv"
     fixes.write_bytes(done.stdout)
-    seen = sniff(str(fixes))
+    seen = detect(str(fixes))
     assert (seen.good, seen.table["columns"]["x"]) == (2, "lon")
 
 
@@ -106,14 +106,14 @@ def test_records_with_a_list_of_points_are_named_with_the_command_that_makes_fix
     with pytest.raises(
         ConfigError, match=f": {path} holds the points of a whole trip"
     ) as wrong:
-        sniff(str(file))
+        detect(str(file))
     (program,) = shlex.split(re.sub("(?s).*python -c ", "", str(wrong.value.hint)))
     done = subprocess.run(
         [sys.executable, "-c", program], check=True, capture_output=True
     )
     fixes = tmp_path / "fixes.csv"
     fixes.write_bytes(done.stdout)
-    seen = sniff(str(fixes))
+    seen = detect(str(fixes))
     assert (seen.good, seen.table["columns"]["x"]) == (6, "lon")
     assert seen.fixes["x"].to_pylist()[:3] == [x for x, _ in PAIRS]
     assert seen.fixes["event_ts"][0].as_py() == 1_764_000_000_000_000
@@ -130,7 +130,7 @@ def test_objects_with_two_places_inside_are_refused(tmp_path, begin, end):
         "\n".join(json.dumps({**one, begin: spot, end: spot}) for _ in range(3))
     )
     with pytest.raises(ConfigError, match="each record has two places"):
-        sniff(str(file))
+        detect(str(file))
 
 
 def test_a_record_with_a_place_and_the_way_there_is_a_fix(tmp_path):
@@ -143,7 +143,7 @@ def test_a_record_with_a_place_and_the_way_there_is_a_fix(tmp_path):
         "path": PAIRS,
     }
     file.write_text("\n".join(json.dumps({**one, "id": name}) for name in "aba"))
-    assert sniff(str(file)).good == 3
+    assert detect(str(file)).good == 3
 
 
 @pytest.mark.parametrize(
@@ -163,10 +163,10 @@ def test_a_table_in_a_json_document_is_named_with_the_command_that_makes_records
     file = tmp_path / "table.json"
     file.write_text(json.dumps(table))
     with pytest.raises(ConfigError, match="and no list of records") as wrong:
-        sniff("table.json")
+        detect("table.json")
     _, *command = shlex.split(str(wrong.value.hint))
     subprocess.run([sys.executable, *command], check=True)
-    seen = sniff("table.ndjson")
+    seen = detect("table.ndjson")
     assert (seen.good, seen.fixes["object"].to_pylist()) == (2, ["a", "b"])
 
 
@@ -179,10 +179,10 @@ def test_a_stream_of_arrow_is_named_with_its_command(tmp_path):
     ):
         writer.write_table(table)
     with pytest.raises(ConfigError, match="a stream of Arrow") as wrong:
-        sniff(str(path))
+        detect(str(path))
     _, *command = shlex.split(str(wrong.value.hint))
     subprocess.run([sys.executable, *command], check=True)
-    assert sniff(str(tmp_path / "fixes.parquet")).good == 1
+    assert detect(str(tmp_path / "fixes.parquet")).good == 1
 
 
 @pytest.mark.parametrize("quoted", [True, False], ids=["quoted", "plain"])
@@ -192,7 +192,7 @@ def test_a_huge_field_is_no_end_of_check(tmp_path, quoted):
     note = "y" * 200_000
     rows[3] = rows[3][:-1] + (f'"{note}"' if quoted else note)
     path.write_text("\n".join(["id,time,lon,lat,note", *rows]))
-    assert sniff(str(path)).good == 8
+    assert detect(str(path)).good == 8
 
 
 @pytest.mark.parametrize(
@@ -202,4 +202,4 @@ def test_json_that_is_deep_beyond_reason_is_refused_in_a_line(tmp_path, text):
     path = tmp_path / "deep.json"
     path.write_text(text)
     with pytest.raises(ConfigError):
-        sniff(str(path))
+        detect(str(path))

@@ -10,20 +10,20 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.control import write_end
-from st_common.capture.log import Log
-from st_common.capture.log_purging import purge_records
+from st_common.answers.answers import answer
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.engine.recovery import damage_of
-from st_common.feeds.places import Places
-from st_common.feeds.registry import source_of
-from st_common.feeds.writer import Writer
+from st_common.log.control import write_end
+from st_common.log.log import Log
+from st_common.log.log_purging import purge_records
 from st_common.query.area_store import areas
 from st_common.query.created_streams import created_streams
-from st_common.serving.answers import answer
+from st_common.sources.places import Places
+from st_common.sources.registry import source_of
+from st_common.sources.writer import Writer
 from st_common.tables.durable import log_name
 from tests.kit.log_writer import bare_log
 

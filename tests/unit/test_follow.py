@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
+from st_common.answers.changes import stream_changes
+from st_common.answers.follow import Follower, follow
+from st_common.answers.last_changes import last_changes
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -16,9 +19,6 @@ from st_common.contracts import load_contract
 from st_common.engine.journal import Journal, JournalTail
 from st_common.engine.local import LocalEngine
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
-from st_common.serving.follow import Follower, follow
-from st_common.serving.last_changes import last_changes
 from st_common.tables.tail import Tail
 from tests.kit.log_writer import bare_log
 
@@ -163,7 +163,7 @@ def test_a_place_inside_a_position_is_where_it_goes_on(tmp_path):
 
 
 def test_a_large_table_is_read_in_parts(tmp_path, monkeypatch):
-    monkeypatch.setattr("st_common.serving.follow._ROWS", 3)
+    monkeypatch.setattr("st_common.answers.follow._ROWS", 3)
     home = Home(tmp_path)
     for number in range(6):
         commit(

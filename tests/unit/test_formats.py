@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 import st_common
-from st_common.capture.chunks import chunks
-from st_common.capture.reading import reading_of, with_reading
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.errors import ConfigError, LogError
 from st_common.formats.registry import FORMATS
+from st_common.log.reading import reading_of, with_reading
+from st_common.replay.chunks import chunks
 
 CARS = StreamSettings(
     name="cars", format="csv", columns=Columns(object="id", x="x", y="y")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
-from st_common.capture.pieces import pieces
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
+from st_common.log.log import Log
+from st_common.log.pieces import pieces
 
 pytestmark = pytest.mark.spec("B7")
 

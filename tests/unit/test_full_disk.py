@@ -15,7 +15,7 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import StorageError
-from st_common.ops.alerts import read_alerts, tell
+from st_common.operations.alerts import read_alerts, tell
 from st_common.processes.supervise import main as supervise
 from st_common.storage import local
 

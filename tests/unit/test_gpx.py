@@ -12,10 +12,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
-from st_common.capture.files import replay
-from st_common.capture.pieces import pieces
-from st_common.capture.readable import refuse_unreadable
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -23,6 +19,10 @@ from st_common.config.streams import load_streams
 from st_common.decode import decode
 from st_common.decode.joined import Raw, decode_all
 from st_common.errors import ConfigError
+from st_common.log.pieces import pieces
+from st_common.replay.chunks import chunks
+from st_common.replay.files import replay
+from st_common.replay.readable import refuse_unreadable
 from tests.kit.log_writer import bare_log
 
 WALKS = StreamSettings(

@@ -14,14 +14,14 @@ from typer.testing import CliRunner
 
 from jobs import partition
 from st_common import tables
+from st_common.answers.regions_page import partitions, write_regions_page
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.store import current, store
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import current, store
 from st_common.quality.home_check import check_now
-from st_common.serving.regions_page import partitions, write_regions_page
 
 pytestmark = [
     pytest.mark.spec("B2"),

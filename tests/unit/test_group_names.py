@@ -8,21 +8,21 @@ import pytest
 import shapely
 
 from st_common import tables
+from st_common.answers.completion import completions
+from st_common.answers.names_known import Known
+from st_common.answers.sql import sql
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.layers.rows import layer_rows
-from st_common.partition.regions import whole
+from st_common.partitioning.regions import whole
 from st_common.query.area_store import HomeAreas
 from st_common.query.created_streams import created_streams
 from st_common.query.lookup import find
 from st_common.query.problem import TextError
 from st_common.query.registry import carry_out, fitted, register
 from st_common.query.text import parse
-from st_common.serving.completion import completions
-from st_common.serving.names_known import Known
-from st_common.serving.sql import sql
 from tests.kit.layer_tables import features_of
 from tests.kit.oracle import Feature
 

@@ -13,16 +13,16 @@ from google.transit import gtfs_realtime_pb2 as pb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.readable import refuse_unreadable
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
+from st_common.log.log import Log
 from st_common.rejects.mended import mended_in, named
+from st_common.replay.chunks import chunks
+from st_common.replay.files import replay
+from st_common.replay.readable import refuse_unreadable
 
 BUSES = StreamSettings(
     name="buses",

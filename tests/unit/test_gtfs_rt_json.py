@@ -10,11 +10,11 @@ from google.transit import gtfs_realtime_pb2 as pb
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
-from st_common.feeds.framing import of_document
+from st_common.replay.chunks import chunks
+from st_common.sources.framing import of_document
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")

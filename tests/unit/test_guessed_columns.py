@@ -5,9 +5,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from st_common.config.streams import stream_of_table
+from st_common.detect.columns import guessed
+from st_common.detect.report import detect
 from st_common.errors import ConfigError
-from st_common.sniffing.columns import guessed
-from st_common.sniffing.report import sniff
 
 pytestmark = pytest.mark.spec("B6", "B7", "X15")
 
@@ -39,7 +39,7 @@ def said(guess) -> str:
 def check_text(tmp_path, text: str):
     path = tmp_path / "file"
     path.write_text(text)
-    return sniff(str(path))
+    return detect(str(path))
 
 
 def test_a_number_of_the_row_is_no_object():
@@ -269,7 +269,7 @@ def test_what_an_owner_marked_as_wrong_is_left_out_by_the_filter_that_is_propose
     assert note.startswith("1 records have visible = false")
     table = {**seen.table, "where": note.partition("where = '")[2].partition("'")[0]}
     stream = stream_of_table("s", table, tmp_path)
-    again = sniff(str(tmp_path / "file"), stream)
+    again = detect(str(tmp_path / "file"), stream)
     assert (again.good, again.reasons) == (5, {"filtered_out": 1})
 
 
@@ -279,7 +279,7 @@ def test_a_column_that_marks_outliers_is_named_though_none_was_looked_at(tmp_pat
         "id,time,lat,lon,visible\n"
         + "".join(f"a,2024-05-01T08:0{n}:00Z,60.1,24.{n},true\n" for n in range(5))
     )
-    (note,) = [one for one in sniff(str(path)).notes if "outliers" in one]
+    (note,) = [one for one in detect(str(path)).notes if "outliers" in one]
     assert "where = 'visible' leaves out those that are" in note
 
 
@@ -391,6 +391,6 @@ def test_typed_times_are_told_to_have_no_zone_where_they_have_none(
         pa.table({"id": list("aba"), "t": times, "lon": [1.5] * 3, "lat": [2.5] * 3}),
         path,
     )
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert seen.good == 3
     assert ("name no zone" in " ".join(seen.notes)) == is_told

@@ -9,12 +9,12 @@ import pyarrow as pa
 import pytest
 
 import fairway
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
+from st_common.log.log import Log
 from st_common.server.place import Place
-from tests.kit.serving_http import Engine, served
+from tests.kit.server_http import Engine, served
 
 pytestmark = pytest.mark.spec("S8", "S9")
 

@@ -16,7 +16,7 @@ from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run as run_engine
 from st_common.errors import ConfigError
-from st_common.ops import jars
+from st_common.operations import jars
 from st_common.query.created_streams import known_streams
 from st_common.query.registry import register
 from st_common.query.text import parse

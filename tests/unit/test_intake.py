@@ -15,10 +15,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.errors import FairwayError, StorageError, TransientError
-from st_common.ops.records import read_record, write_record
+from st_common.log.log import Log
+from st_common.operations.records import read_record, write_record
 from st_common.position import row_of, segment_of
 from st_common.server import intake as server_intake
 from st_common.server.asked import ReusedKeyError
@@ -27,7 +27,7 @@ from st_common.server.place import Place
 from st_common.storage import local
 from tests.kit.effort import tries
 from tests.kit.feeding import lines_of
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
 

@@ -2,13 +2,13 @@
 
 import pytest
 
+from st_common.answers.changes import stream_changes
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.journal import journal_path, pending
 from st_common.engine.local import LocalEngine
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 STREAM = StreamSettings(

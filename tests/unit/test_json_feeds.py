@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import Decoded, decode
 from st_common.decode.joined import Raw, decode_all
-from st_common.feeds.framing import of_document, of_message
-from st_common.sniffing.report import sniff
+from st_common.detect.report import detect
+from st_common.replay.chunks import chunks
+from st_common.sources.framing import of_document, of_message
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")
@@ -142,7 +142,7 @@ def test_what_the_owntracks_recorder_answers_is_a_list_in_a_document(tmp_path):
     answer.write_text(
         json.dumps({"count": 2, "data": [PHONE, PHONE]}, indent=1), "utf-8"
     )
-    seen = sniff(str(answer))
+    seen = detect(str(answer))
     assert (seen.table["format"], seen.records, seen.good) == ("owntracks", 2, 2)
 
 
@@ -374,6 +374,6 @@ def test_check_names_the_format_whatever_stands_around_the_records(
     path.write_bytes(document_of(name, SOME[name], wrapped))
     if name == "readsb" and wrapped < 2:
         return  # an aircraft alone has no time
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert seen.table["format"] == name
     assert seen.good > 0

@@ -6,11 +6,11 @@ import pytest
 
 from st_common.config.home import Home
 from st_common.errors import TransientError
-from st_common.feeds.arrival import Arrival
-from st_common.feeds.capture import Capture
-from st_common.feeds.registry import source_of
-from st_common.feeds.source import Source
-from st_common.feeds.writer import Writer
+from st_common.sources.arrival import Arrival
+from st_common.sources.capture import Capture
+from st_common.sources.registry import source_of
+from st_common.sources.source import Source
+from st_common.sources.writer import Writer
 from tests.kit.feeding import lines_of, stream_with, until
 from tests.kit.kafka_kills import lived
 

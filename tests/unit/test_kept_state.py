@@ -7,10 +7,10 @@ from random import Random
 import pyarrow as pa
 import pytest
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.engine.feed import packets, step_settings
 from st_common.errors import StateError
+from st_common.log.log import Log
 from st_common.operators.runtime.stages import step
 from st_common.operators.turn.changes import settled
 from st_common.query.plan import Plan

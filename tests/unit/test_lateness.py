@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.control import write_end
-from st_common.capture.reading import log_for
+from st_common.answers.lateness import Warnings, lateness_of, warnings_of, words_of
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
-from st_common.serving.lateness import Warnings, lateness_of, warnings_of, words_of
+from st_common.log.control import write_end
+from st_common.log.reading import log_for
 from tests.kit.effort import tries
 
 BASE = 1_700_000_000

@@ -98,7 +98,7 @@ def test_ci_tries_the_same_cases_each_time_unless_it_is_told_otherwise(
 
 def test_a_run_leaves_out_what_is_done_and_notes_the_rest(tmp_path):
     notes = tmp_path / "notes"
-    file = "tests/unit/test_partition_sample.py"
+    file = "tests/unit/test_partitioning_sample.py"
     done = f"{file}::test_the_first_elements_and_the_rest_are_the_whole_stream"
     add_note(notes, Note(done, DEEP, 1.0, False))
     options = ["-p", "no:cacheprovider", "-p", "no:xdist", "-m", "hypothesis"]

@@ -20,8 +20,8 @@ from st_common.layers.index import LayerIndex
 from st_common.layers.kinds import Kinds, load_kinds
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions, assign, touching
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions, assign, touching
 from tests.kit.effort import tries
 
 CONF = Path(__file__).resolve().parents[2] / "conf"

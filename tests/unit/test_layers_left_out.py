@@ -19,7 +19,7 @@ from st_common.layers.options import FileOptions
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.summary import summary
 from st_common.server.place import Place
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 NONE = Kinds(())
 STREAM = """[streams.s]

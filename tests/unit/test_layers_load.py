@@ -10,7 +10,6 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.contracts import load_contract, require_match
 from st_common.errors import ConfigError, LayerError
@@ -19,9 +18,10 @@ from st_common.layers.announce import announce, newest_version
 from st_common.layers.load import load, local
 from st_common.layers.stored import load_index
 from st_common.layers.summary import summaries, summary
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.log.log import Log
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 
 CONF = Path(__file__).resolve().parents[2] / "conf"
 

@@ -16,9 +16,9 @@ from st_common.layers.announce import newest_version
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
 from st_common.layers.spreading import spread_layers as spread
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions, whole
-from st_common.partition.store import current, store
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions, whole
+from st_common.partitioning.store import current, store
 from tests.kit.effort import tries
 
 LOCAL = ("--engine", "local")

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.appending import append_records
-from st_common.capture.event_time import EventTime
-from st_common.capture.leaps import judged
-from st_common.capture.log import Log
-from st_common.capture.pieces import pieces
-from st_common.capture.reading import log_for
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.formats.said_before import SaidBefore, put_in_front, said_before
+from st_common.log.appending import append_records
+from st_common.log.event_time import EventTime
+from st_common.log.leaps import judged
+from st_common.log.log import Log
+from st_common.log.pieces import pieces
+from st_common.log.reading import log_for
 from tests.kit.effort import tries
 
 SECOND, DAY = 1_000_000, 86_400_000_000

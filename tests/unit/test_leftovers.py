@@ -10,22 +10,22 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
-from st_common.capture.log_purging import purge_records
-from st_common.capture.seeds import keep_seed, seeds_folder, seeds_in
+from st_common.batch.borders import Border, Borders
+from st_common.batch.trial import Trial, trial_table
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.controls.rows import Register
 from st_common.controls.writing import payload_of
-from st_common.engine.batch.borders import Border, Borders
-from st_common.engine.batch.statements import Reached
-from st_common.engine.batch.trial import Trial, trial_table
+from st_common.engine.statements import Reached
 from st_common.errors import ConfigError
-from st_common.levels.visits import MEMBERS
-from st_common.lifecycle.leftovers import Cleared, clear_leftovers
-from st_common.lifecycle.maintain import maintain
+from st_common.history.visits import MEMBERS
+from st_common.log.log_purging import purge_records
+from st_common.log.seeds import keep_seed, seeds_folder, seeds_in
+from st_common.maintenance.leftovers import Cleared, clear_leftovers
+from st_common.maintenance.maintain import maintain
+from st_common.operations.alerts import Alert, alerts_file, append_alert, read_alerts
+from st_common.operations.status import StreamStatus, write_status
 from st_common.operators.state.state import State
-from st_common.ops.alerts import Alert, alerts_file, append_alert, read_alerts
-from st_common.ops.status import StreamStatus, write_status
 from st_common.position import position_of
 from st_common.query.plan import LayerJoin, Plan
 from tests.kit.log_writer import bare_log

@@ -15,13 +15,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from st_common.answers.follow import Follower
 from st_common.config.home import Home
 from st_common.errors import StorageError
 from st_common.server import changes as server_changes
 from st_common.server.changes import Hub, Listener, Told
 from st_common.server.place import Place
-from st_common.serving.follow import Follower
-from tests.kit.serving_http import Engine, events, served
+from tests.kit.server_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
 
@@ -35,6 +35,7 @@ engine = "local"
 """
 ZONE = "SELECT object FROM ships INSIDE (0, 0, 10, 10)"
 MB = 1 << 20
+OF_LISTENERS = (Listener, Told, server_changes.EventsReply)
 
 
 @pytest.fixture
@@ -289,9 +290,8 @@ def test_what_a_thousand_listeners_took_is_given_back(
             engine.work()
             until(lambda: hub_of(client)["listeners"] == 0)
         held.append(rss())
-        kinds = (Listener, Told, server_changes.EventsReply)
         until(  # who has left is not told of any more; his task may still end
-            lambda: not any(isinstance(one, kinds) for one in gc.get_objects())
+            lambda: not any(isinstance(one, OF_LISTENERS) for one in gc.get_objects())
         )
     assert hub_of(client)["dropped"] == {"stalled": 2000}
     assert held[2] < held[1] + 48 * MB, held

@@ -8,15 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from st_common.capture.chunks import chunks
 from st_common.cli import app
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.config.streams import stream_of as known_stream
 from st_common.decode import decode
+from st_common.detect.report import detect
 from st_common.errors import ConfigError
-from st_common.feeds.framing import of_document, of_message
-from st_common.sniffing.report import sniff
+from st_common.replay.chunks import chunks
+from st_common.sources.framing import of_document, of_message
 
 pytestmark = pytest.mark.spec("B6", "B7")
 
@@ -168,7 +168,7 @@ def test_check_finds_the_list_and_replay_reads_it(
 ):
     file = tmp_path / "answer.json"
     file.write_text(json.dumps(document))
-    seen = sniff(str(file))
+    seen = detect(str(file))
     assert (seen.table["format"], seen.table.get("records")) == (form, path)
     assert seen.is_readable
     if fixes is None:

@@ -5,20 +5,20 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from st_common.capture.control import write_clock
-from st_common.capture.reading import log_for
-from st_common.capture.stored_log import StoredLog
+from st_common.answers import live_places as reader
+from st_common.answers.live_places import LivePlaces
 from st_common.engine.run import run
-from st_common.levels.latest import flush_latest
+from st_common.history.latest import flush_latest
+from st_common.log.control import write_clock
+from st_common.log.reading import log_for
+from st_common.log.stored_log import StoredLog
 from st_common.position import position_of
 from st_common.server.asked import Asked, Kept
 from st_common.server.page import lives
 from st_common.server.page.lives import Lives, live_places
 from st_common.server.page.tiles import Recent
-from st_common.serving import live_places as reader
-from st_common.serving.live_places import LivePlaces
-from tests.kit.serving_http import Engine
-from tests.kit.serving_page import fix, place_in
+from tests.kit.server_http import Engine
+from tests.kit.server_page import fix, place_in
 
 pytestmark = pytest.mark.spec("P10")
 

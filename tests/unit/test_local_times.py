@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import fairway
+from st_common.answers.completion import Known, completions
 from st_common.checks.expressions import values_of
 from st_common.config.home import Home
 from st_common.errors import FairwayError
@@ -20,7 +21,6 @@ from st_common.operators.expressions.evaluation import evaluated
 from st_common.query import zone_rules
 from st_common.query.builder import query
 from st_common.query.text import TextError, parse, to_text
-from st_common.serving.completion import Known, completions
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("X2")

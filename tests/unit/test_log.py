@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.log import SEGMENT_LIMIT, Log
 from st_common.errors import LogError, StorageError
+from st_common.log.log import SEGMENT_LIMIT, Log
 from st_common.storage import LocalStorage
 from tests.kit.log_writer import bare_log
 

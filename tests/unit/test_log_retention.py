@@ -9,10 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log
-from st_common.capture.log_purging import purge_records, to_cut
-from st_common.capture.pieces import pieces
+from st_common.answers.feeding import feed_folder
 from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.config.home import Home
@@ -20,11 +17,14 @@ from st_common.config.streams import load_streams
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
 from st_common.errors import LogError
-from st_common.lifecycle.held import held
-from st_common.lifecycle.log_retention import LogRetained, retain_logs
+from st_common.log.control import control_rows
+from st_common.log.log import Log
+from st_common.log.log_purging import purge_records, to_cut
+from st_common.log.pieces import pieces
+from st_common.maintenance.held import held
+from st_common.maintenance.log_retention import LogRetained, retain_logs
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.feeding import feed_folder
 from st_common.storage import LocalStorage
 from tests.kit.log_writer import bare_log
 

@@ -22,10 +22,10 @@ from st_common import tables
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.lifecycle.maintain import Maintained, maintain
-from st_common.ops.beats import record_beats
-from st_common.ops.history import days_of
-from st_common.ops.status import StreamStatus, write_status
+from st_common.maintenance.maintain import Maintained, maintain
+from st_common.operations.beats import record_beats
+from st_common.operations.history import days_of
+from st_common.operations.status import StreamStatus, write_status
 
 pytestmark = pytest.mark.spec("C5")
 
@@ -50,7 +50,7 @@ import sys
 from datetime import date
 from pathlib import Path
 from st_common.config.home import Home
-from st_common.lifecycle.maintain import maintain
+from st_common.maintenance.maintain import maintain
 print("ready", flush=True)
 while True:
     list(maintain(Home(Path(sys.argv[1])), today=date(2024, 3, 10)))

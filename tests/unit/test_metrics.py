@@ -13,7 +13,10 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
+from st_common.answers import metrics as metrics_module
+from st_common.answers.latency import latency_s
+from st_common.answers.metrics import Metrics, registry_of
+from st_common.answers.tallies import Tallies
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
@@ -21,13 +24,10 @@ from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
 from st_common.delivery.settings import wanted
 from st_common.errors import StorageError
-from st_common.ops.alerts import tell
+from st_common.log.log import Log
+from st_common.operations.alerts import tell
 from st_common.processes.supervise import main as supervise
 from st_common.query.plan import Box, Plan
-from st_common.serving import metrics as metrics_module
-from st_common.serving.latency import latency_s
-from st_common.serving.metrics import Metrics, registry_of
-from st_common.serving.tallies import Tallies
 from st_common.tables.purging import purge
 
 pytestmark = pytest.mark.spec("S10")
@@ -183,7 +183,7 @@ def test_a_look_that_failed_halfway_counts_nothing_twice(
         raise StorageError("the disk is away")
 
     with monkeypatch.context() as away:
-        away.setattr("st_common.serving.tallies.tables.read", refuse)
+        away.setattr("st_common.answers.tallies.tables.read", refuse)
         with pytest.raises(StorageError):
             lasting.look(stage.home, "cars")
     lasting.look(stage.home, "cars")

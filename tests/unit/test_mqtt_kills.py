@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.feeds.buffer import Buffer
-from st_common.feeds.capture import capture_all
-from st_common.feeds.registry import source_of
+from st_common.sources.buffer import Buffer
+from st_common.sources.capture import capture_all
+from st_common.sources.registry import source_of
 from tests.kit.feeding import (
     capturing,
     stream_with,

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
-from st_common.capture.memory import Memory
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
+from st_common.detect.report import detect
 from st_common.formats.registry import format_of
-from st_common.sniffing.report import sniff
+from st_common.replay.chunks import chunks
+from st_common.replay.memory import Memory
 from tests.kit.effort import tries
 
 pytestmark = pytest.mark.spec("B7")
@@ -242,7 +242,7 @@ def test_check_finds_a_log_of_a_receiver_behind_other_sentences(tmp_path):
         "\n".join(["$GPGSV,3,1,11,03", "$GPGSA,A,3", rmc("000001"), gga("000001")]),
         "utf-8",
     )
-    seen = sniff(str(path), kept=["all"])
+    seen = detect(str(path), kept=["all"])
     assert (seen.table["format"], seen.good) == ("nmea", 1)
     assert seen.table["attributes"]["speed"] == "double knots"
 

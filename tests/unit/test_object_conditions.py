@@ -16,7 +16,7 @@ import fairway
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.server.place import Place
-from tests.kit.serving_http import Engine, served
+from tests.kit.server_http import Engine, served
 
 pytestmark = pytest.mark.spec("S8")
 

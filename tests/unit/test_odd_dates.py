@@ -5,11 +5,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import stream_of_table
-from st_common.feeds.judge import Judge
+from st_common.log.log import Log
+from st_common.sources.judge import Judge
 
 pytestmark = pytest.mark.spec("B6")
 

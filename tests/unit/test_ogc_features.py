@@ -20,7 +20,7 @@ from st_common.config.home import Home
 from st_common.engine.run import run
 from st_common.layers.load import load
 from st_common.server.place import Place
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
 

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from st_common.answers.answers import answer
 from st_common.cli import app
 from st_common.config.home import Home
-from st_common.ops.alerts import read_alerts
+from st_common.operations.alerts import read_alerts
 from st_common.processes.supervise import main as supervise
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 
 GOOD = """

@@ -11,8 +11,8 @@ from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archive import TIDY_EVERY, Archive
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from tests.kit.log_writer import bare_log
 
 STREAM = StreamSettings(

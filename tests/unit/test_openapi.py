@@ -13,7 +13,7 @@ from st_common.server.endpoints import ENDPOINTS, PUBLIC
 from st_common.server.ogc import OPENAPI
 from st_common.server.openapi import description
 from st_common.server.place import Place
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
 

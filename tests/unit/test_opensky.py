@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.errors import ConfigError
 from st_common.formats.opensky import NAMES
+from st_common.replay.chunks import chunks
 from tests.kit.effort import tries
 
 NOW = 1_800_000_000_000_000

@@ -19,13 +19,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture import ordered
-from st_common.capture.files import replay
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.formats.said_before import said_before
+from st_common.log.log import Log
+from st_common.replay import ordered
+from st_common.replay.files import replay
 from tests.kit.effort import tries
 
 NOW = 1_780_000_000_000_000
@@ -276,9 +276,9 @@ def test_a_clock_1024_weeks_behind_comes_last(tmp_path):
 KILLED = """
 import sys, time
 from pathlib import Path
-from st_common.capture import ordered
-from st_common.capture.log import Log
-from st_common.capture.files import replay
+from st_common.replay import ordered
+from st_common.log.log import Log
+from st_common.replay.files import replay
 sys.path.insert(0, {here!r})
 from test_ordered import CARS
 add = ordered._Parts.add

@@ -7,17 +7,17 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
-from st_common.capture.log import Log
+from st_common.answers.changes import passed_changes, stream_changes
+from st_common.answers.follow import follow
+from st_common.answers.outlets import Outlet
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.delivery.deliver import deliver
 from st_common.delivery.outcome import Taken
 from st_common.delivery.settings import DeliverySettings
 from st_common.delivery.sink import Sink
+from st_common.log.log import Log
 from st_common.query.plan import Box, Plan
-from st_common.serving.changes import passed_changes, stream_changes
-from st_common.serving.follow import follow
-from st_common.serving.outlets import Outlet
 
 CONTRACT = load_contract("changes")
 EMITS = {"plain": "changes", "came": "istream", "went": "dstream", "there": "rstream"}
@@ -117,7 +117,7 @@ def test_the_version_that_made_a_change_decides(home):
 
 @pytest.mark.spec("W6")
 def test_following_goes_on_where_a_part_has_nothing_to_pass(home, monkeypatch):
-    monkeypatch.setattr("st_common.serving.follow._ROWS", 1)
+    monkeypatch.setattr("st_common.answers.follow._ROWS", 1)
     change(home, 20, ("came", 1, -1))
     change(home, 30, ("came", 1, 1))
     assert told(pa.concat_tables(follow(home, "s", "came", seconds=0))) == [

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from shapely import Point, box
 
+from st_common.answers.changes import stream_changes
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -16,7 +17,6 @@ from st_common.query.area_store import HomeAreas
 from st_common.query.problem import TextError
 from st_common.query.registry import carry_out
 from st_common.query.text import parse, to_text
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

@@ -8,19 +8,19 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.readable import refuse_unreadable
-from st_common.capture.sample import sample_of
-from st_common.capture.source import files_of, files_to_read, opened
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
+from st_common.detect.report import detect
+from st_common.detect.several import detect_any
 from st_common.errors import ConfigError, LayerError
 from st_common.layers.geojson import read_geojson
 from st_common.layers.kinds import load_kinds
 from st_common.layers.unpacked import unpacked
-from st_common.sniffing.report import sniff
-from st_common.sniffing.several import sniff_any
+from st_common.log.log import Log
+from st_common.replay.files import replay
+from st_common.replay.readable import refuse_unreadable
+from st_common.replay.sample import sample_of
+from st_common.replay.source import files_of, files_to_read, opened
 
 pytestmark = pytest.mark.spec("B6", "B7")
 
@@ -86,7 +86,7 @@ def test_check_sample_and_replay_read_the_same_whatever_the_bytes_of_a_text_are(
     settings = stream()
     assert fixes_in(sample_of(path, settings).payloads, settings) == BOTH
     assert replayed(tmp_path, path, settings) == BOTH
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert (seen.table["columns"], seen.good, seen.records) == (COLUMNS, 2, 2)
 
 
@@ -124,19 +124,19 @@ def test_a_zip_of_one_file_is_read_like_the_file(tmp_path):
     assert files_of(path) == [path / "2024/may.csv"]
     refuse_unreadable(path / "2024/may.csv", settings)
     assert replayed(tmp_path, path, settings) == BOTH
-    assert sniff(str(path)).good == 2
+    assert detect(str(path)).good == 2
 
 
 def test_the_files_of_a_zip_are_one_replay_and_are_checked_together(tmp_path):
     other = PLAIN.replace("b,", "c,").replace("Müller,", "d,")
     path = zipped(tmp_path / "a.zip", **{"two.csv": other, "one.csv": PLAIN})
     assert replayed(tmp_path, path, stream()) == [*BOTH, ("d", 24.9), ("c", 24.91)]
-    seen = sniff_any(str(path))
+    seen = detect_any(str(path))
     assert (seen.records, seen.good) == (4, 4)
     assert "2 files, all read by the settings that fit" in seen.notes[0]
-    assert sniff(str(path / "two.csv")).good == 2
+    assert detect(str(path / "two.csv")).good == 2
     with pytest.raises(ConfigError) as error:
-        sniff(str(path / "three.csv"))
+        detect(str(path / "three.csv"))
     assert "holds no three.csv" in error.value.message
 
 
@@ -167,7 +167,7 @@ def test_names_in_a_zip_lead_nowhere_else(tmp_path):
         fixes_in(sample_of(each, settings).payloads, settings) == BOTH
         for each in inside
     )
-    seen = sniff_any(str(path))
+    seen = detect_any(str(path))
     assert (seen.good, r"a\x1b[31m\nb.csv" in seen.notes[0]) == (6, True)
 
 
@@ -251,6 +251,6 @@ def test_a_workbook_is_named_as_what_it_is(tmp_path):
         **{"[Content_Types].xml": "<x/>", "xl__workbook.xml": "<x/>"},
     )
     with pytest.raises(ConfigError) as error:
-        sniff(str(path))
+        detect(str(path))
     assert "workbook" in error.value.message
     assert "to_csv" in error.value.hint

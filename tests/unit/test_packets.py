@@ -10,23 +10,23 @@ import pyarrow as pa
 import pytest
 
 from st_common import tables
-from st_common.capture import appending
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.pieces import pieces
-from st_common.capture.reading import begin_anew
-from st_common.capture.retention import remove_raw
-from st_common.capture.segment import HEADER_BYTES, SEGMENT_LIMIT
+from st_common.batch.reset import reset
 from st_common.checks.audit import audit
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode import joined
 from st_common.decode.packed import Encoder, from_bytes
-from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.errors import LogError
-from st_common.ops.alerts import read_alerts
+from st_common.log import appending
+from st_common.log.log import Log
+from st_common.log.pieces import pieces
+from st_common.log.reading import begin_anew
+from st_common.log.retention import remove_raw
+from st_common.log.segment import HEADER_BYTES, SEGMENT_LIMIT
+from st_common.operations.alerts import read_alerts
+from st_common.replay.files import replay
 from st_common.spark import log_source
 from tests.kit.log_writer import bare_log
 

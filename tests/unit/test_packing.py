@@ -11,16 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture import log as log_module
-from st_common.capture import packs as packs_module
-from st_common.capture.log import Log
-from st_common.capture.log_purging import purge_records
-from st_common.capture.packing import CLOSED_US, DUE_US, MOST_FILES, pack, pack_when_due
-from st_common.capture.reading import begin_anew
-from st_common.capture.retention import remove_raw
 from st_common.config.home import Home
 from st_common.errors import LogError
-from st_common.lifecycle.backup import back_up
+from st_common.log import log as log_module
+from st_common.log import packs as packs_module
+from st_common.log.log import Log
+from st_common.log.log_purging import purge_records
+from st_common.log.packing import CLOSED_US, DUE_US, MOST_FILES, pack, pack_when_due
+from st_common.log.reading import begin_anew
+from st_common.log.retention import remove_raw
+from st_common.maintenance.backup import back_up
 from st_common.storage import LocalStorage
 from tests.kit.log_writer import bare_log
 

@@ -6,7 +6,7 @@ from st_common.config.home import Home
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.page import files
 from st_common.server.place import Place
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("P10")
 

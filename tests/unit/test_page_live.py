@@ -5,9 +5,9 @@ import json
 import numpy as np
 import pytest
 
-from st_common.capture.reading import log_for
-from tests.kit.serving_http import Engine, served
-from tests.kit.serving_page import CSV, fix, place_in, post, unpacked
+from st_common.log.reading import log_for
+from tests.kit.server_http import Engine, served
+from tests.kit.server_page import CSV, fix, place_in, post, unpacked
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -10,13 +10,13 @@ import shapely
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.layers.load import load
-from st_common.partition.kdtree import median_split
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.kdtree import median_split
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from st_common.server.asked import Asked
 from st_common.server.page import asks
-from tests.kit.serving_http import Engine, served
-from tests.kit.serving_page import CSV, fix, place_in, post, unpacked
+from tests.kit.server_http import Engine, served
+from tests.kit.server_page import CSV, fix, place_in, post, unpacked
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from st_common.capture.log import Log
-from st_common.capture.reading import log_for
 from st_common.layers.load import load
-from st_common.ops.status import StreamStatus, write_status
+from st_common.log.log import Log
+from st_common.log.reading import log_for
+from st_common.operations.status import StreamStatus, write_status
 from st_common.position import position_of
-from tests.kit.serving_http import Engine, served
-from tests.kit.serving_page import CSV, fix, place_in, post
+from tests.kit.server_http import Engine, served
+from tests.kit.server_page import CSV, fix, place_in, post
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -10,8 +10,8 @@ import shapely
 from st_common.geometry.space import PLANE
 from st_common.layers.load import load
 from st_common.server.page import tile_shapes
-from tests.kit.serving_http import served
-from tests.kit.serving_page import CSV, place_in, post
+from tests.kit.server_http import served
+from tests.kit.server_page import CSV, place_in, post
 
 pytestmark = pytest.mark.spec("P10")
 

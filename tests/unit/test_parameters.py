@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pyarrow import parquet
 from typer.testing import CliRunner
 
+from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.client import Client
 from st_common.config.columns import Columns
@@ -22,7 +23,6 @@ from st_common.query.lookup import queries
 from st_common.query.parameter_table import read_table, table_of
 from st_common.query.problem import TextError
 from st_common.query.text import parse
-from st_common.serving.changes import stream_changes
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 

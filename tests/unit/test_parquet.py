@@ -15,15 +15,15 @@ import shapely
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.readable import refuse_unreadable
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
+from st_common.detect.report import detect
 from st_common.errors import ConfigError
-from st_common.sniffing.report import sniff
+from st_common.log.log import Log
+from st_common.replay.chunks import chunks
+from st_common.replay.files import replay
+from st_common.replay.readable import refuse_unreadable
 from tests.kit.effort import tries
 
 NOW = 1_800_000_000_000_000
@@ -282,7 +282,7 @@ CRS84 = pyproj.CRS.from_string("OGC:CRS84").to_json_dict()
     ],
 )
 def test_check_takes_the_primary_geometry_and_its_system(tmp_path, crs, x, y, system):
-    seen = sniff(str(geo_file(tmp_path / "a.parquet", crs, x, y)))
+    seen = detect(str(geo_file(tmp_path / "a.parquet", crs, x, y)))
     assert seen.table["columns"]["place"] == "pos"
     assert seen.table.get("crs") == system
     assert (seen.good, seen.fixes["x"][0].as_py(), seen.fixes["y"][0].as_py()) == (

@@ -11,6 +11,11 @@ from deltalake import CommitProperties, DeltaTable, Schema, Transaction, write_d
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.answers.changes import stream_changes
+from st_common.answers.follow import follow
+from st_common.answers.last_changes import last_changes
+from st_common.answers.places import with_group_places
+from st_common.answers.sql import sql
 from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.client.changes import change_of
@@ -29,11 +34,6 @@ from st_common.operators.state.state import State
 from st_common.operators.travelled.rows import FrameRows
 from st_common.query.registry import register as register_queries
 from st_common.query.text import parse
-from st_common.serving.changes import stream_changes
-from st_common.serving.follow import follow
-from st_common.serving.last_changes import last_changes
-from st_common.serving.places import with_group_places
-from st_common.serving.sql import sql
 from tests.kit.by_hand import clock, drop, end, fix, gone, log, register
 from tests.kit.log_writer import bare_log
 from tests.kit.oracle import Rules

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.controls.rectangles import rectangles_of
-from st_common.levels.latest import Focals
+from st_common.history.latest import Focals
+from st_common.log.log import Log
 from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.derived import _of_segment

@@ -9,8 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.control import write_end
-from st_common.capture.reading import log_for
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
+from st_common.answers.history import objects_at
+from st_common.answers.places_sample import places_sample
+from st_common.batch.reset import reset
 from st_common.checks.audit import audit
 from st_common.checks.verify import verify
 from st_common.checks.why import why
@@ -21,18 +24,15 @@ from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams, stream_of
 from st_common.engine.archive import Archive
-from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError, QueryError
-from st_common.ops.status import read_status
+from st_common.log.control import write_end
+from st_common.log.reading import log_for
+from st_common.operations.status import read_status
 from st_common.quality.tally import tally
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
-from st_common.serving.history import objects_at
-from st_common.serving.places_sample import places_sample
 
 pytestmark = pytest.mark.spec("X11")
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.chunks import chunks
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.decode import decode
-from st_common.sniffing.report import sniff
+from st_common.detect.report import detect
+from st_common.replay.chunks import chunks
 
 pytestmark = pytest.mark.spec("X15")
 
@@ -134,7 +134,7 @@ def test_check_finds_the_columns_of_the_feed(name, indent, tmp_path):
     stream = settings(tmp_path)[name]
     path = tmp_path / "feed.json"
     path.write_text(json.dumps(FEEDS[name], indent=indent), "utf-8")
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert (seen.records, seen.good) == (2, 2)
     assert seen.table["format"] == stream.format
     assert seen.table.get("records") == stream.records

@@ -23,8 +23,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.errors import ConfigError
-from st_common.ops.days import is_closed, open_since
-from st_common.ops.status import StreamStatus, write_status
+from st_common.operations.days import is_closed, open_since
+from st_common.operations.status import StreamStatus, write_status
 from st_common.quality.check import StreamDay, check_day
 from st_common.quality.daily import report_days
 from st_common.quality.data_check import DataCheck

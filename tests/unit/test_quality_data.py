@@ -14,15 +14,15 @@ from typer.testing import CliRunner
 
 from jobs.report_quality import main
 from st_common import tables
-from st_common.capture.reading import log_for
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.contracts import read_stream_contract
 from st_common.engine.archive import Archive
 from st_common.errors import ContractError
-from st_common.ops.alerts import read_alerts
-from st_common.ops.status import StreamStatus, write_status
+from st_common.log.reading import log_for
+from st_common.operations.alerts import read_alerts
+from st_common.operations.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data
 from st_common.quality.due import Due
 from st_common.quality.finding import Finding

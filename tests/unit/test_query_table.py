@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from st_common.answers.answers import answer
+from st_common.answers.sql import rewritten, sql
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -15,8 +17,6 @@ from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.sql import rewritten, sql
 from tests.kit.log_writer import bare_log
 
 COLUMNS = Columns(object="id", event_ts="t", x="x", y="y", gone="gone")

@@ -7,11 +7,20 @@ from pathlib import Path
 import pytest
 
 from st_common import tables
-from st_common.capture.control import write_clock
-from st_common.capture.files import replay
-from st_common.capture.log import Log
-from st_common.capture.pieces import pieces
-from st_common.capture.reading import (
+from st_common.answers.answers import answer
+from st_common.batch.reset import reset
+from st_common.checks.audit import audit
+from st_common.config.columns import Columns
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.engine.archive import Archive
+from st_common.engine.run import run
+from st_common.engine.topology import begin
+from st_common.errors import LogError, StateError
+from st_common.log.control import write_clock
+from st_common.log.log import Log
+from st_common.log.pieces import pieces
+from st_common.log.reading import (
     Readings,
     begin_anew,
     log_for,
@@ -19,20 +28,11 @@ from st_common.capture.reading import (
     record_of,
     settle,
 )
-from st_common.checks.audit import audit
-from st_common.config.columns import Columns
-from st_common.config.home import Home
-from st_common.config.stream import StreamSettings
-from st_common.engine.archive import Archive
-from st_common.engine.reset import reset
-from st_common.engine.run import run
-from st_common.engine.topology import begin
-from st_common.errors import LogError, StateError
-from st_common.ops.alerts import read_alerts
-from st_common.partition.sources import log_points
+from st_common.operations.alerts import read_alerts
+from st_common.partitioning.sources import log_points
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
+from st_common.replay.files import replay
 from tests.kit.log_writer import bare_log
 
 CARS = StreamSettings(

@@ -16,7 +16,7 @@ from st_common.cli import app
 from st_common.config import redaction
 from st_common.config.home import Home
 from st_common.config.redaction import keep_secret, keep_url, redacted
-from st_common.ops.alerts import Alert, alerts_file, append_alert
+from st_common.operations.alerts import Alert, alerts_file, append_alert
 from tests.kit.http_receiver import Answer, http_receiver
 from tests.kit.log_writer import bare_log
 

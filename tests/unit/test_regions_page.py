@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from st_common.answers.regions_page import partitions, write_regions_page
 from st_common.config.home import Home
 from st_common.errors import ConfigError
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
-from st_common.serving.regions_page import partitions, write_regions_page
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 
 INF = np.inf
 QUARTERS = np.array(

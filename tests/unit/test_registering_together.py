@@ -4,6 +4,7 @@ import threading
 
 import pytest
 
+from st_common.answers.answers import answer
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -14,7 +15,6 @@ from st_common.query import registry
 from st_common.query.area_store import areas
 from st_common.query.lookup import find, queries
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S8")

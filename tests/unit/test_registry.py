@@ -11,13 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract, require_match
 from st_common.errors import LogError, QueryError
 from st_common.layers.announce import announce
+from st_common.log.log import Log
 from st_common.position import row_of, segment_of
 from st_common.query import commit, row_writing
 from st_common.query.control import payloads

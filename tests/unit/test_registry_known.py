@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import LogError
+from st_common.log.log import Log
 from st_common.query import known, lookup
 from st_common.query.lookup import find, history, queries
 from st_common.query.problem import TextError

@@ -16,9 +16,6 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.control import control_rows, write_end
-from st_common.capture.log import Log
-from st_common.capture.reading import settle
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -28,6 +25,9 @@ from st_common.engine.archive import Archive
 from st_common.errors import LogError
 from st_common.formats.arrow_rows import packed
 from st_common.formats.said_before import SaidBefore, put_in_front
+from st_common.log.control import control_rows, write_end
+from st_common.log.log import Log
+from st_common.log.reading import settle
 from st_common.quality.report import rejected_on
 from st_common.rejects.replay import Replayed, replay_rejects
 from st_common.storage import LocalStorage

@@ -10,13 +10,13 @@ import pytest
 import shapely
 
 from st_common import tables
-from st_common.capture.control import write_end
-from st_common.capture.log import Log
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.run import run
+from st_common.log.control import write_end
+from st_common.log.log import Log
 from st_common.query.registry import register
 from st_common.query.text import parse
 from tests.kit.log_writer import bare_log

@@ -9,11 +9,11 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.answers.answers import answer
+from st_common.batch.reset import reset
 from st_common.cli import app
 from st_common.config.home import Home
-from st_common.engine.reset import reset
-from st_common.ops.alerts import read_alerts
-from st_common.serving.answers import answer
+from st_common.operations.alerts import read_alerts
 from tests.kit.log_writer import bare_log
 
 STREAM = """

@@ -11,7 +11,6 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.engine import reshard
@@ -22,8 +21,9 @@ from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.engine.topology import Topology, frozen, topology_of
 from st_common.errors import ConfigError, StateError
+from st_common.log.log import Log
+from st_common.operations.stop import place_marker
 from st_common.operators.state.codec import to_blob
-from st_common.ops.stop import place_marker
 from tests.kit.log_writer import bare_log, settings_of, write_log
 from tests.kit.oracle import Control, Fix, Rules
 from tests.kit.random_plans import KINDS, plan_of

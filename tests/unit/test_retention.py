@@ -9,6 +9,13 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.answers.answers import answered
+from st_common.answers.changes import stream_changes
+from st_common.answers.follow import Follower
+from st_common.answers.history import objects_at
+from st_common.answers.sql import sql
+from st_common.answers.tallies import Tallies
+from st_common.batch.reprocess import reprocess
 from st_common.checks.audit import audit
 from st_common.checks.verify import verify
 from st_common.cli import app
@@ -18,29 +25,22 @@ from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams, stream_of
 from st_common.delivery.progress import PROGRESS_FILE, Progress, write_progress
 from st_common.engine.archive import Archive
-from st_common.engine.batch.reprocess import reprocess
 from st_common.engine.local import LocalEngine
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError, FairwayError
-from st_common.levels.latest import flush_latest
-from st_common.levels.snapshots import snapshots
-from st_common.levels.taking import take_due
-from st_common.levels.told import first_told
-from st_common.levels.visits import sorted_visits
-from st_common.lifecycle.maintain import maintain
-from st_common.ops.history import days_of
-from st_common.ops.status import STATUS_FILE, StreamStatus, write_status
+from st_common.history.latest import flush_latest
+from st_common.history.snapshots import snapshots
+from st_common.history.taking import take_due
+from st_common.history.told import first_told
+from st_common.history.visits import sorted_visits
+from st_common.maintenance.maintain import maintain
+from st_common.operations.history import days_of
+from st_common.operations.status import STATUS_FILE, StreamStatus, write_status
 from st_common.position import position_of
 from st_common.quality.finding import Finding
 from st_common.quality.record import record
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answered
-from st_common.serving.changes import stream_changes
-from st_common.serving.follow import Follower
-from st_common.serving.history import objects_at
-from st_common.serving.sql import sql
-from st_common.serving.tallies import Tallies
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("S4")

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.capture.sample import PART_BYTES, sample_of, sample_of_bytes
-from st_common.capture.tally import Tally
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
+from st_common.replay.sample import PART_BYTES, sample_of, sample_of_bytes
+from st_common.replay.tally import Tally
 
 pytestmark = pytest.mark.spec("B6", "B7", "X15")
 
@@ -129,10 +129,10 @@ def modules_that_use(name: str) -> set[str]:
 
 def test_whoever_judges_whether_records_can_be_read_does_it_in_one_way():
     """`check`, `replay` and feeds count one sample in one tally: a second judge may refuse what the first promises."""
-    judges = {"capture/readable.py", "feeds/judge.py", "sniffing/report.py"}
+    judges = {"replay/readable.py", "sources/judge.py", "detect/report.py"}
     assert modules_that_use("is_mostly_rejected") == judges
-    assert modules_that_use("sample_of") == {"capture/readable.py"}
-    assert modules_that_use("sample_of_bytes") == judges - {"capture/readable.py"}
+    assert modules_that_use("sample_of") == {"replay/readable.py"}
+    assert modules_that_use("sample_of_bytes") == judges - {"replay/readable.py"}
     assert modules_that_use("refuse_unreadable") == {"cli/capture.py"}
 
 
@@ -143,4 +143,4 @@ def test_names_of_columns_are_guessed_in_one_place():
         for path in ROOT.rglob("*.py")
         if sum(f"|{word}|" in path.read_text() for word in words) > 1
     }
-    assert {name.partition("/")[0] for name in knowing} <= {"sniffing"}
+    assert {name.partition("/")[0] for name in knowing} <= {"detect"}

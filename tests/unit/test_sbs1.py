@@ -8,13 +8,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.chunks import chunks
-from st_common.capture.readable import refuse_unreadable
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import Decoded, decode
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
+from st_common.replay.chunks import chunks
+from st_common.replay.readable import refuse_unreadable
 
 PLANES = StreamSettings(
     name="planes",

@@ -10,7 +10,7 @@ from st_common.config.home import Home
 from st_common.server.connections import Bounds
 from st_common.server.guard import Guesses
 from st_common.server.place import Place
-from tests.kit.serving_http import served
+from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from st_common.ops.decide import Action, ActionKind, by_kind
+from st_common.operations.decide import Action, ActionKind, by_kind
 from st_common.server.said import changes_of
 
 pytestmark = pytest.mark.spec("S8")

@@ -8,9 +8,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.appending import append_records
-from st_common.capture.reading import log_for
-from st_common.capture.segment import Segment
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -18,6 +15,9 @@ from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
 from st_common.engine.others import NOBODY, everybody
 from st_common.errors import LogError
+from st_common.log.appending import append_records
+from st_common.log.reading import log_for
+from st_common.log.segment import Segment
 from st_common.spark.exchange import decoding as shared_decoding
 from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.exchange.peers import Peers

@@ -17,6 +17,7 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.output import DummyOutput
 from typer.testing import CliRunner
 
+from st_common.answers.typed_text import is_ended, statement_at, stream_of
 from st_common.cli import app
 from st_common.cli.frame import Options
 from st_common.cli.shell.carrying_out import Shell
@@ -26,7 +27,6 @@ from st_common.config.streams import load_streams
 from st_common.engine.local import LocalEngine
 from st_common.errors import LogError
 from st_common.query.lookup import queries
-from st_common.serving.typed_text import is_ended, statement_at, stream_of
 from tests.kit.log_writer import bare_log
 
 CONF = """

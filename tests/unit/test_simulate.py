@@ -12,13 +12,13 @@ import pytest
 import shapely
 from typer.testing import CliRunner
 
-from st_common.capture.log import Log
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.decode import decode
 from st_common.geometry.space import GLOBE, PLANE
+from st_common.log.log import Log
 from st_common.simulation.network import CLASSES
 from st_common.simulation.roads import grid_of_streets
 from st_common.simulation.simulate import Plan, simulate

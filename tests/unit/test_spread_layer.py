@@ -21,8 +21,8 @@ from st_common.geometry.enlarged import POINT, Growth
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored import load_index, load_outline
-from st_common.partition.regions import Regions
-from st_common.partition.store import store
+from st_common.partitioning.regions import Regions
+from st_common.partitioning.store import store
 from st_common.spark.exchange import wire
 from st_common.spark.exchange.layers import (
     LAYERS,

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.config.home import Home
-from st_common.ops.process import this_host
+from st_common.operations.process import this_host
 
 STREAMS = """[streams.cars]
 format = "csv"

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from st_common.answers.outlets import PASSED
 from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.text import TextError, parse, to_text
-from st_common.serving.outlets import PASSED
 from tests.kit.by_hand import clock, drop, fix
 from tests.kit.rows_told import plan_of, told
 

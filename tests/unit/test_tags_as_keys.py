@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.answers.changes import stream_changes
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
@@ -17,7 +18,6 @@ from st_common.query.builder import query
 from st_common.query.plan_json import plan_from_json
 from st_common.query.registry import register as register_in
 from st_common.query.text import TextError, parse, to_text
-from st_common.serving.changes import stream_changes
 from tests.kit.by_hand import end, fix, gone, layer, log, register
 from tests.kit.laws import run_steps
 from tests.kit.log_writer import bare_log

@@ -15,6 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.commits import APP, engine_commits
+from st_common.answers.csv_rows import csv_lines
+from st_common.answers.json_rows import json_line
 from st_common.cli import output
 from st_common.client.result import placed
 from st_common.config.home import Home, checked_name
@@ -26,9 +29,6 @@ from st_common.log_lines import log_in_lines
 from st_common.server.changes import Hubs
 from st_common.server.http_metrics import HttpMetrics
 from st_common.server.recording import Recorder, write_report
-from st_common.serving.commits import APP, engine_commits
-from st_common.serving.csv_rows import csv_lines
-from st_common.serving.json_rows import json_line
 from st_common.tables.recovery import committed_at, damage, whole_version
 from st_common.tables.tail import Tail
 from tests.kit.effort import tries

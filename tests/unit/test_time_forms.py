@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.decode.instants import instants
-from st_common.sniffing.report import sniff
+from st_common.detect.report import detect
 
 pytestmark = pytest.mark.spec("B6", "B7", "X15")
 
@@ -35,7 +35,7 @@ def check(tmp_path: Path, texts: list[str]):
     path = tmp_path / "fixes.csv"
     rows = [f'v{n % 2};"{text}";60.1;24.{n}5' for n, text in enumerate(texts)]
     path.write_text("\n".join(["id;time;lat;lon", *rows]) + "\n")
-    return sniff(str(path))
+    return detect(str(path))
 
 
 @given(st.lists(TIMES, min_size=1, max_size=8))

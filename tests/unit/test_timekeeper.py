@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from st_common.capture.control import write_clock, write_end
+from st_common.answers.answers import answer
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -22,9 +22,9 @@ from st_common.engine.timekeeper import (
     SteadyWall,
     Timekeeper,
 )
+from st_common.log.control import write_clock, write_end
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log
 

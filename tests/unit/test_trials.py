@@ -10,23 +10,23 @@ from typer.testing import CliRunner
 
 from jobs.reprocess import main as job
 from st_common import tables
+from st_common.answers.sql import sql
+from st_common.batch.days import whole_days
+from st_common.batch.reset import reset
+from st_common.batch.trial import Trial, trial_table
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import Drop, LayerVersion, Register
 from st_common.controls.writing import payload_of
-from st_common.engine.batch.days import whole_days
-from st_common.engine.batch.trial import Trial, trial_table
-from st_common.engine.reset import reset
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.levels.told import begin_of
+from st_common.history.told import begin_of
 from st_common.query.area_store import HomeAreas
 from st_common.query.plan import LayerJoin, Plan
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.sql import sql
 from tests.kit.log_writer import bare_log
 
 CONF = """

@@ -7,18 +7,18 @@ import pyproj
 import pytest
 import shapely
 
-from st_common.capture.log import Log
+from st_common.answers.answers import answer
+from st_common.answers.changes import stream_changes
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.crs import without_srid
 from st_common.engine.feed import step_settings
 from st_common.engine.run import run
+from st_common.log.log import Log
 from st_common.query.printed import to_text
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
-from st_common.serving.changes import stream_changes
 from tests.kit.log_writer import bare_log
 
 CONF = """

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.answers import answer
 from st_common.config.home import Home
 from st_common.config.streams import load_streams, stream_of
 from st_common.engine.run import run
@@ -15,7 +16,6 @@ from st_common.query.lookup import queries
 from st_common.query.problem import TextError
 from st_common.query.registry import check, register
 from st_common.query.text import parse
-from st_common.serving.answers import answer
 from tests.kit.log_writer import bare_log
 
 CONF = """

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from st_common.capture.tally import Tally
 from st_common.config.streams import stream_of_table
+from st_common.replay.tally import Tally
 
 pytestmark = pytest.mark.spec("B6")
 

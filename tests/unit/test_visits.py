@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from st_common.answers.sql import sql
+from st_common.batch.borders import surplus
+from st_common.batch.reconcile import Late, differences
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.engine.batch.borders import surplus
-from st_common.engine.batch.reconcile import Late, differences
-from st_common.levels.fold import MEMBERS
-from st_common.levels.visits import fold_visits
-from st_common.serving.sql import sql
+from st_common.history.fold import MEMBERS
+from st_common.history.visits import fold_visits
 from st_common.tables import replace
 from tests.kit.effort import tries
 

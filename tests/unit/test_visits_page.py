@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.answers.sql import sql
 from st_common.cli.output import write
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -12,7 +13,6 @@ from st_common.config.stream import StreamSettings
 from st_common.engine.local import LocalEngine
 from st_common.query.registry import register
 from st_common.query.text import parse
-from st_common.serving.sql import sql
 from tests.kit.doc_blocks import blocks
 from tests.kit.log_writer import bare_log
 

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common import tables
+from st_common.answers.batch import batch_of
 from st_common.checks.evidence import fix_at, fix_of
 from st_common.checks.sentences import Others, sentence
 from st_common.checks.why import why
@@ -20,7 +21,6 @@ from st_common.errors import QueryError
 from st_common.position import position_of
 from st_common.query.registry import drop, register
 from st_common.query.text import parse
-from st_common.serving.batch import batch_of
 from tests.kit.log_writer import bare_log
 
 pytestmark = pytest.mark.spec("X5")

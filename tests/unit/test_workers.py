@@ -12,9 +12,9 @@ from typer.testing import CliRunner
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.engine.run import run
-from st_common.ops import lease
-from st_common.ops.status import read_status
-from st_common.ops.workers import Meter
+from st_common.operations import lease
+from st_common.operations.status import read_status
+from st_common.operations.workers import Meter
 from tests.kit.feeding import stream_with
 from tests.kit.log_writer import bare_log
 

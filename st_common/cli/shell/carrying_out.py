@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 import typer
 
+from st_common.answers.names_known import Known
+from st_common.answers.typed_text import is_command
 from st_common.cli import context
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.serving.names_known import Known
-from st_common.serving.typed_text import is_command
 
 if TYPE_CHECKING:
     from st_common.cli.shell.watching import Watching
@@ -114,9 +114,9 @@ def _unwatch(shell: Shell, name: str) -> None:
 
 
 def _answer(shell: Shell, name: str) -> None:
+    from st_common.answers.answers import answered
     from st_common.cli.output import shown, write
     from st_common.query.lookup import find
-    from st_common.serving.answers import answered
 
     members: Any = answered(shell.home, find(shell.home, name).name)
     write(shown(members.rows, "table"), "table")

@@ -5,9 +5,9 @@ from typing import TextIO
 
 import typer
 
+from st_common.answers.typed_text import is_command, is_ended
 from st_common.cli import context
 from st_common.cli.shell.carrying_out import Shell
-from st_common.serving.typed_text import is_command, is_ended
 
 
 def shell(ctx: typer.Context) -> None:

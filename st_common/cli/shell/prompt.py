@@ -13,11 +13,11 @@ from prompt_toolkit.history import FileHistory
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.patch_stdout import patch_stdout
 
+from st_common.answers.completion import Option, completions, fitting, readable
+from st_common.answers.names_known import Known
+from st_common.answers.typed_text import is_command, is_ended, statement_at, typed_at
 from st_common.cli.shell.carrying_out import COMMANDS, NAMING, Shell
 from st_common.errors import FairwayError
-from st_common.serving.completion import Option, completions, fitting, readable
-from st_common.serving.names_known import Known
-from st_common.serving.typed_text import is_command, is_ended, statement_at, typed_at
 
 HISTORY_FILE = "shell_history"
 PROMPT = "fairway> "

@@ -5,11 +5,11 @@ from collections.abc import Callable, Iterator
 
 import pyarrow as pa
 
+from st_common.answers.follow import LAST_SEQ, Follower
+from st_common.answers.json_rows import plain
+from st_common.answers.outlets import Outlet
 from st_common.config.home import Home
 from st_common.query.lookup import find
-from st_common.serving.follow import LAST_SEQ, Follower
-from st_common.serving.json_rows import plain
-from st_common.serving.outlets import Outlet
 
 POLL_S = 0.2
 _TOLD = 20  # changes of a query at once

@@ -9,11 +9,13 @@ import pyarrow.compute as pc
 from starlette.responses import Response
 
 from st_common import tables
+from st_common.answers.completion import completions
+from st_common.answers.names_known import Known
+from st_common.batch.asking import asked as asked_of_the_past
+from st_common.batch.asking import known_until
+from st_common.batch.ordered import count_fixes, stored_span
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.batch.asking import asked as asked_of_the_past
-from st_common.engine.batch.asking import known_until
-from st_common.engine.batch.ordered import count_fixes, stored_span
 from st_common.errors import QueryError
 from st_common.query.past import Past
 from st_common.query.printed import select_text
@@ -24,8 +26,6 @@ from st_common.server.hurry import areas_of
 from st_common.server.page.frame import frame_of
 from st_common.server.page.kinds import kind_of
 from st_common.server.replies import plain_rows, value_reply
-from st_common.serving.completion import completions
-from st_common.serving.names_known import Known
 
 MOST_FIXES = 10_000_000
 """That a question may read: each reads its stream from the first fix on."""

@@ -5,12 +5,12 @@ from datetime import UTC, datetime
 
 from starlette.responses import Response
 
+from st_common.answers.live_places import Look
 from st_common.server.asked import Asked, known_stream
 from st_common.server.page.frame import frame_of
 from st_common.server.page.lives import live_places
 from st_common.server.page.packed import MEDIA, packed
 from st_common.server.replies import iso_of
-from st_common.serving.live_places import Look
 from st_common.written import whole_number
 
 _PARTS = 4

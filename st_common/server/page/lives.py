@@ -7,9 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from st_common.answers.live_places import LivePlaces
 from st_common.config.stream import StreamSettings
 from st_common.server.asked import Asked
-from st_common.serving.live_places import LivePlaces
 
 _KEPT_S = 60.0
 Floats = npt.NDArray[np.float64]

@@ -8,13 +8,14 @@ import pyarrow as pa
 from starlette.responses import Response
 
 from st_common import tables
-from st_common.capture.log import Log
-from st_common.capture.pieces import pieces
+from st_common.answers.history import object_at
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
-from st_common.levels.fold import MEMBERS, fold
-from st_common.levels.purged import kept_snapshot
-from st_common.levels.snapshots import members_of
+from st_common.history.fold import MEMBERS, fold
+from st_common.history.purged import kept_snapshot
+from st_common.history.snapshots import members_of
+from st_common.log.log import Log
+from st_common.log.pieces import pieces
 from st_common.position import row_of, segment_of
 from st_common.query.lookup import queries
 from st_common.server.asked import AbsentError, Asked, known_stream
@@ -22,7 +23,6 @@ from st_common.server.page.frame import frame_of
 from st_common.server.page.lives import live_places
 from st_common.server.page.past import visits_of
 from st_common.server.replies import value_reply
-from st_common.serving.history import object_at
 
 _VISITS = 50
 _OF_ALL = {"query": None, "since": None, "until": None, "limit": _VISITS}

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from st_common.answers.moving_places import Moved
 from st_common.server.page.frame import Frame
-from st_common.serving.moving_places import Moved
 
 MEDIA = "application/octet-stream"
 _ALIGNED = 8

@@ -10,23 +10,23 @@ import pyarrow as pa
 import shapely
 from starlette.responses import Response
 
+from st_common.answers.history import objects_at
+from st_common.answers.moving_places import Moved
+from st_common.answers.places_sample import places_sample
+from st_common.answers.sql import sql
+from st_common.answers.ways import way_of
 from st_common.config.home import view_name
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
-from st_common.partition.regions import Regions, assign
-from st_common.partition.shown import rectangles_of
-from st_common.partition.store import newest_rows, regions_of
+from st_common.partitioning.regions import Regions, assign
+from st_common.partitioning.shown import rectangles_of
+from st_common.partitioning.store import newest_rows, regions_of
 from st_common.server.asked import Asked, known_stream, needed
 from st_common.server.page.frame import frame_of
 from st_common.server.page.live import iso
 from st_common.server.page.lives import Lives, live_places
 from st_common.server.page.packed import MEDIA, packed
 from st_common.server.replies import plain_rows, value_reply
-from st_common.serving.history import objects_at
-from st_common.serving.moving_places import Moved
-from st_common.serving.places_sample import places_sample
-from st_common.serving.sql import sql
-from st_common.serving.ways import way_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -141,7 +141,7 @@ def visits_of(
         order: "longest" or "newest" first.
         given: query, object, since, until, each None for all, and limit.
     """
-    from st_common.serving.changes import changed_streams
+    from st_common.answers.changes import changed_streams
 
     if stream not in changed_streams(asked.place.home):
         return []

@@ -10,6 +10,8 @@ import shapely
 from starlette.responses import Response
 
 from st_common import tables
+from st_common.answers.answers import answered
+from st_common.answers.live_places import LivePlaces
 from st_common.config.stream import StreamSettings
 from st_common.layers.announce import newest_version
 from st_common.query.lookup import find
@@ -23,8 +25,6 @@ from st_common.server.page.frame import Frame, frame_of
 from st_common.server.page.known import layer_frame
 from st_common.server.page.lives import live_places
 from st_common.server.replies import value_reply
-from st_common.serving.answers import answered
-from st_common.serving.live_places import LivePlaces
 
 MOST_PARTNERS = 200
 _Feature = dict[str, Any]

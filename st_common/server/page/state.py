@@ -9,13 +9,14 @@ from typing import Any
 
 from starlette.responses import Response
 
+from st_common.answers.stream_state import state_of
 from st_common.config.stream import StreamSettings
 from st_common.crs import unit_of_crs
 from st_common.installed import own_version
-from st_common.ops.alerts import read_alerts
-from st_common.ops.judged import health_now
-from st_common.ops.presence import presence
-from st_common.ops.status import read_status
+from st_common.operations.alerts import read_alerts
+from st_common.operations.judged import health_now
+from st_common.operations.presence import presence
+from st_common.operations.status import read_status
 from st_common.server.asked import Asked
 from st_common.server.late import late_warnings
 from st_common.server.page.asks import answers_until
@@ -25,7 +26,6 @@ from st_common.server.page.live import iso
 from st_common.server.page.lives import Lives
 from st_common.server.page.watch import Figures, Watch
 from st_common.server.replies import value_reply
-from st_common.serving.stream_state import state_of
 
 MOST_QUERIES, MOST_ALERTS = 2000, 50
 _FRESH_S = 1.0

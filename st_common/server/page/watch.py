@@ -12,12 +12,12 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common import tables
+from st_common.answers.tallies import Tallies
 from st_common.errors import FairwayError
-from st_common.ops.status import read_status
+from st_common.operations.status import read_status
 from st_common.server.asked import Asked
 from st_common.server.page.lives import Lives
 from st_common.server.place import Place
-from st_common.serving.tallies import Tallies
 
 _LOG = logging.getLogger(__name__)
 _EVERY_S = 2.0

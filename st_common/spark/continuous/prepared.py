@@ -10,8 +10,6 @@ from typing import Any
 import pyarrow as pa
 
 from st_common import tables
-from st_common.capture.control import control_rows
-from st_common.capture.log import Log
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
@@ -23,9 +21,11 @@ from st_common.layers.features import Features
 from st_common.layers.in_memory import index_of
 from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
+from st_common.log.control import control_rows
+from st_common.log.log import Log
 from st_common.operators.events.packet import Packet, control_packet
 from st_common.operators.state.settings import Settings
-from st_common.partition.regions import whole
+from st_common.partitioning.regions import whole
 from st_common.query.area_store import HomeAreas
 from st_common.query.builder import QueryBuilder
 from st_common.query.built import statement_of

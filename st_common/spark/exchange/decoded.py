@@ -12,13 +12,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from st_common.capture.log import Log, Segment
-from st_common.capture.pieces import Piece, pieces
-from st_common.capture.reading import Readings
 from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import Decoded
 from st_common.decode.joined import Part
 from st_common.engine.sink import cut, decided_by, end_of, filtered_by
+from st_common.log.log import Log, Segment
+from st_common.log.pieces import Piece, pieces
+from st_common.log.reading import Readings
 from st_common.operators.position_filter.filter import Filtered
 from st_common.operators.runtime.stages import Step
 from st_common.operators.state.codec import from_blob, table_from_blob, table_to_blob

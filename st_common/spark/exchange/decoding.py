@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from st_common.capture.log import Segment
-from st_common.capture.pieces import Piece
 from st_common.config.home import Home
 from st_common.engine.damage import tell_damage
 from st_common.engine.feed import packets_of
 from st_common.engine.others import Shards
 from st_common.engine.sink import end_of
+from st_common.log.log import Segment
+from st_common.log.pieces import Piece
 from st_common.operators.events.packet import Packet
 from st_common.spark.exchange.peers import Arrays, Ask, Peers
 from st_common.spark.feed import Feed

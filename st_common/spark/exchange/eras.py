@@ -24,10 +24,10 @@ from st_common.engine.export import seed_path
 from st_common.engine.others import NOBODY, Asking, Shards, everybody
 from st_common.engine.states import States, load
 from st_common.errors import StateError
+from st_common.operations.records import read_record, write_record
 from st_common.operators.guests.dealing import dealt_by_place
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
-from st_common.ops.records import read_record, write_record
 from st_common.position import position_of
 from st_common.spark.feed import Feed, tasks_folder
 from st_common.storage import LocalStorage

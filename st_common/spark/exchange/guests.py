@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from st_common.capture.log import Segment
 from st_common.config.home import Home
 from st_common.controls.rows import Clock, End, Export
 from st_common.engine.others import NOBODY
 from st_common.engine.states import States
 from st_common.errors import StateError
+from st_common.log.log import Segment
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import Own, Told, bare, joined
 from st_common.operators.guests.cells import Cells

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from st_common.errors import ConfigError, TransientError
-from st_common.ops.records import private_append
+from st_common.operations.records import private_append
 
 USER = "airflow"
 DATABASE = "postgres"

@@ -15,8 +15,8 @@ import psutil
 
 from st_common.airflow.place import ROOT
 from st_common.errors import TransientError
-from st_common.ops.process import Owner, lives, owner_of, session_of
-from st_common.ops.records import private_append, read_record, write_record
+from st_common.operations.process import Owner, lives, owner_of, session_of
+from st_common.operations.records import private_append, read_record, write_record
 from tests.kit.local_airflow import postgres
 from tests.kit.local_airflow.setup import MARK, Setup
 

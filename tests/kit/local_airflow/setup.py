@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from st_common.airflow.place import ROOT, job_environment
-from st_common.ops.records import read_record, write_record
+from st_common.operations.records import read_record, write_record
 from tests.kit.local_airflow.postgres import DATABASE, USER
 from tests.kit.ports import free_ports
 

@@ -1,8 +1,0 @@
-"""The batch arm: closed days once more, by the same step, over fixes in the order of their event times (docs/adr/0043).
-
-    log order        a 10:00   b 10:02   a 10:01 (late)   register q   b 10:05
-    batch order      a 10:00   a 10:01   b 10:02          register q   b 10:05
-
-`statements` places control rows in time, `ordered` makes packets, `borders` keeps states where days meet, `reprocess`
-brings them together.
-"""

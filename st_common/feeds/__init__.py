@@ -1,5 +1,0 @@
-"""From a network, a pipe or a folder into a stream's log, as it happens (SPEC B6).
-
-A source (`sources/`) gives bytes, `buffer` and `writer` make segments of them, `note` says how each is. What the bytes
-say is `decode`'s affair. Begin with `source`, then `capture`.
-"""

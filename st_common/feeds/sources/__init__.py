@@ -1,1 +1,0 @@
-"""The kinds of sources, each in a module of its own."""

@@ -1,0 +1,6 @@
+"""The log of a stream: numbered segments of records and control rows, written once, read by whoever wants to.
+
+Who writes (`Log.append`, and `appending` where fixes are judged on their way), who reads (`reading`), what a purge
+leaves (`log_purging`). What records say is `decode`'s affair; they come from files by `replay`, from feeds by
+`sources`. Begin with `log`, then `segment`.
+"""

@@ -1,0 +1,183 @@
+"""One run of maintenance over everything that a home holds: purge, compact, checkpoint, clean up (docs/operations.md).
+
+Each step is a commit of its own or deletes what nothing names any more, so a run that is killed anywhere loses nothing:
+the next one does the rest. It may run beside engines, readers and another run.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from datetime import date
+from pathlib import Path
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from st_common import tables
+from st_common.config.home import Home
+from st_common.config.stream import StreamSettings
+from st_common.engine.tidy import OPEN_MB
+from st_common.maintenance.layer_retention import Needed, needed_versions, retain_layer
+from st_common.maintenance.retention import Retained, kept_days, retain
+from st_common.maintenance.stored import Size, Stored, size_of, stored_tables
+from st_common.operations.days import open_since
+from st_common.tables.purging import Mask
+
+
+class Upkeep(Protocol):
+    """Keeps a table in order: `st_common.tables` by delta-rs, `st_common.spark.upkeep.SparkUpkeep` by delta-spark."""
+
+    def compact(
+        self,
+        path: Path,
+        *,
+        before: date | None,
+        zorder: tuple[str, ...] | None = None,
+        cluster: str | None = None,
+        target_mb: int = 64,
+    ) -> dict[str, int]:
+        """Makes few files of many; see `tables.compact`."""
+
+    def purge(
+        self,
+        path: Path,
+        is_gone: Callable[[pa.Table], Mask],
+        *,
+        before: int | None = None,
+        dry: bool = False,
+    ) -> tables.Purged:
+        """Takes rows out that are kept no longer; see `tables.purge`."""
+
+    def vacuum(self, path: Path, *, retention_h: int | None = None) -> int:
+        """Deletes files of old versions; see `tables.vacuum`."""
+
+
+def by_delta_rs(stored: Stored) -> Upkeep:  # noqa: ARG001 - whatever the table
+    """Who keeps a table in order without a JVM."""
+    return tables
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Maintained:
+    """What was done to one table.
+
+    Attributes:
+        table: the table and its stream or layer, `positions/taxis`.
+        before: what it took.
+        after: what it takes; files of old versions stay until nobody can be reading them.
+        joined: how many files were written again, into fewer or in better order.
+        retained: what was purged.
+        deleted: how many files of old versions were deleted.
+    """
+
+    table: str
+    before: Size
+    after: Size
+    joined: int
+    retained: Retained
+    deleted: int
+
+    def to_json(self) -> dict[str, Any]:
+        """What was done, as JSON values."""
+        since = self.retained.since
+        return {
+            "table": self.table,
+            "files_before": self.before.files,
+            "files_after": self.after.files,
+            "bytes_before": self.before.bytes,
+            "bytes_after": self.after.bytes,
+            "joined": self.joined,
+            "purged": asdict(self.retained.purged),
+            "kept_since": since and since.isoformat(),
+            "held_by": self.retained.held_by,
+            "deleted": self.deleted,
+        }
+
+
+def maintain(
+    home: Home,
+    *,
+    today: date,
+    purge: bool = True,
+    streams: Mapping[str, StreamSettings] | None = None,
+    upkeep_of: Callable[[Stored], Upkeep] = by_delta_rs,
+) -> Iterator[Maintained]:
+    """Maintains every table of a home, also beside running streams.
+
+    Small files of open days are joined by size. Those of closed days are cut along what the contract clusters by, in
+    Z-order. Rows go that are older than their contract, or their stream, says; versions, commits and files that no
+    reader can want go too.
+
+    Args:
+        home: the home folder.
+        today: the day (UTC) by the wall clock.
+        purge: whether rows go that are older than their table's retention.
+        streams: the settings by name; None: all is kept as the contracts say.
+        upkeep_of: who keeps each table in order.
+
+    Yields:
+        What was done to each table, as soon as it is done.
+    """
+    needed = needed_versions(home) if purge else None
+    for stored in stored_tables(home):
+        before, upkeep = size_of(stored.path), upkeep_of(stored)
+        joined = compact(home, stored, today=today, upkeep=upkeep)
+        if stored.contract.name == "layers":
+            retained, deleted = _layer(home, stored, needed, today=today)
+        else:
+            retained = Retained()
+            if purge:
+                days = kept_days(stored, streams or {})
+                retained = retain(
+                    home, stored, today=today, days=days, purge=upkeep.purge
+                )
+            deleted = upkeep.vacuum(stored.path)
+            tables.checkpoint(stored.path)
+        yield Maintained(
+            table=stored.label,
+            before=before,
+            after=size_of(stored.path),
+            joined=joined,
+            retained=retained,
+            deleted=deleted,
+        )
+
+
+def _layer(
+    home: Home, stored: Stored, needed: Needed | None, *, today: date
+) -> tuple[Retained, int]:
+    """Old versions of a layer are what a replay of the log joins with: those that nobody needs any more go."""
+    tables.checkpoint(stored.path, keeps_commits=True)
+    if needed is None or stored.part is None:
+        return Retained(), 0
+    done = retain_layer(home, stored.part, needed, today=today)
+    return Retained(held_by=done.held_by), done.dropped.files
+
+
+def compact(home: Home, stored: Stored, *, today: date, upkeep: Upkeep = tables) -> int:
+    """Compacts the days of one table, the closed ones and the open ones; gives how many files were written again.
+
+    A day of a stream's table is closed when the clock of every job that writes it has passed its end; of others when it
+    is over by the wall clock. Tables without days are left alone: they are replaced as a whole, or hardly grow.
+    """
+    contract = stored.contract
+    if not any(_is_day(stored, name) for name in contract.partition_by):
+        return 0
+    closed = today if stored.part is None else open_since(home, stored.part)
+    joined = 0
+    if closed is not None:
+        done = upkeep.compact(
+            stored.path,
+            before=closed,
+            zorder=contract.zorder_by or None,
+            cluster=contract.cluster_by,
+        )
+        joined = done["files_before"]
+    done = upkeep.compact(
+        stored.path, before=None, cluster=contract.cluster_by, target_mb=OPEN_MB
+    )
+    return joined + done["files_before"]
+
+
+def _is_day(stored: Stored, name: str) -> bool:
+    column = stored.contract.column(name)
+    return column is not None and column.type == "date"
