@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from demo.simulation.network import limits_of, read_network
+from demo.simulation.traffic import ALL_REPORT, Round, Traffic, rounds
 from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
@@ -18,8 +20,6 @@ from st_common.geometry.space import GLOBE, PLANE, Space
 from st_common.log.log import SEGMENT_LIMIT
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
-from st_common.simulation.network import limits_of, read_network
-from st_common.simulation.traffic import ALL_REPORT, Round, Traffic, rounds
 from tests.kit.road_traffic import DECIMALS, payload, stamp_ms, traffic_stream
 
 ROOT = Path(__file__).resolve().parents[1]

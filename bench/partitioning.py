@@ -22,13 +22,13 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from demo.simulation.network import read_network
+from demo.simulation.traffic import PLACE, rounds
 from st_common import tables
 from st_common.batch.prepartition import ELEMENTS, LOCAL, SAMPLE, prepartition
 from st_common.config.home import Home
 from st_common.partitioning.sample import Floats, PointSource
 from st_common.partitioning.splitting import PointEngine
-from st_common.simulation.network import read_network
-from st_common.simulation.traffic import PLACE, rounds
 from st_common.spark.partitioning import engine_of
 
 Points = tuple[Floats, Floats]

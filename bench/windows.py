@@ -23,6 +23,7 @@ from bench import oldenburg
 from bench.drive import OnLocal, OnSpark
 from bench.queries import Asked
 from bench.rounds import Run, about, figures
+from demo.simulation.traffic import ALL_REPORT
 from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.geometry.space import PLANE
@@ -33,7 +34,6 @@ from st_common.reference.metric import Metric
 from st_common.reference.sliding import in_windows
 from st_common.reference.travelled import Ways, speeds, ways_um
 from st_common.regions.registry import Box
-from st_common.simulation.traffic import ALL_REPORT
 from tests.kit.road_traffic import DECIMALS
 
 RANGE_M, SLIDE_M, UNIT_S = 50_000.0, 10_000.0, 60.0

@@ -24,7 +24,6 @@ EXTRA_OF = MappingProxyType(
         "confluent_kafka": "feeds",
         "pyogrio": "layers",
         "openlineage": "lineage",
-        "scipy": "simulate",
     }
 )
 """The extra of each module that the core does without, by the module's first name."""

@@ -28,17 +28,18 @@ _UNEXPECTED = 1
 _LASTING = frozenset({"run", "serve", "capture", "deliver"})
 """Commands of one stream, or of all that can run: they are supervised, and one wrong table ends none but its own."""
 MOVED = {
-    "backup": "backup create FOLDER",
-    "restore": "backup restore FOLDER",
-    "completion": "--install-completion",
-    "setup-jars": "init --spark",
-    "metrics": "status --metrics FILE",
-    "rejects replay": "quality replay-rejects STREAM",
-    "rejects": "quality rejects STREAM",
-    "report": "streams report PAGE",
-    "join": "layer join STREAM LAYER",
+    "backup": "fairway backup create FOLDER",
+    "restore": "fairway backup restore FOLDER",
+    "completion": "fairway --install-completion",
+    "setup-jars": "fairway init --spark",
+    "metrics": "fairway status --metrics FILE",
+    "rejects replay": "fairway quality replay-rejects STREAM",
+    "rejects": "fairway quality rejects STREAM",
+    "report": "fairway streams report PAGE",
+    "join": "fairway layer join STREAM LAYER",
+    "simulate": "python -m demo.simulation STREAM",
 }
-"""What a command of an older version is called now, by the words that called it."""
+"""What says now what a command of an older version said, by the words that called it."""
 
 
 @dataclass(slots=True)
@@ -131,7 +132,7 @@ def _refuse_moved(words: list[str]) -> None:
         old = " ".join(words[:length])
         if old in MOVED:
             raise ConfigError(
-                f"`fairway {old}` of older versions is `fairway {MOVED[old]}` now"
+                f"`fairway {old}` of older versions is `{MOVED[old]}` now"
             )
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from demo.simulation.network import CLASSES
+from demo.simulation.traffic import Round, Traffic
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
-from st_common.simulation.network import CLASSES
-from st_common.simulation.traffic import Round, Traffic
 
 COLUMNS = ("object", "ts", "x", "y", "class", "gone")
 START_MS = 1_781_913_600_000  # 2026-06-20 00:00 UTC

@@ -60,7 +60,7 @@ USUAL = {
 }
 STAY = {("serve",), ("shell",), ("capture",), ("deliver",), ("supervise",)}
 """These run, or what they start, until somebody ends them."""
-ENDED = {("run",): ("--until-idle",), ("simulate",): ("--fast", "--seconds", "1")}
+ENDED = {("run",): ("--until-idle",)}
 ENDLESS = ("--follow", "-f", "--help", "--port", "--ready-fd", "--spark")
 CODES = {0, 1, 2, 3}
 UNHEARD = {("streams", "reset"): 130, ("check",): 75}

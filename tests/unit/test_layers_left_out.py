@@ -7,6 +7,7 @@ import pytest
 import shapely
 from typer.testing import CliRunner
 
+from demo.simulation.__main__ import main as simulate
 from jobs import load_layer
 from st_common import tables
 from st_common.cli import app
@@ -422,13 +423,14 @@ ROADS = (
 )
 
 
-def test_a_file_of_roads_to_simulate_on_is_told_what_it_lacks(run, tmp_path):
+def test_a_file_of_roads_to_simulate_on_is_told_what_it_lacks(run, tmp_path, capsys):
     (tmp_path / "home/conf").mkdir(parents=True)
     stream = STREAM.replace("x =", 'event_ts = "t", x =')
     (tmp_path / "home/conf/streams.toml").write_text(stream)
     roads = write(tmp_path / "roads.geojson", *ROADS)
-    words = ("simulate", "s", "--fast", "--seconds", 2, "--objects", 2)
-    told = said_by(*words, "--network", roads)
+    words = ["s", "--fast", "--seconds=2", "--objects=2", f"--network={roads}"]
+    assert simulate([f"--home={tmp_path / 'home'}", *words]) == 0
+    told = capsys.readouterr().err
     assert "rejected 2 of 3 features: 1 out_of_crs, 1 too_few_points" in told
     assert "'short'" in told
     assert "'far'" in told

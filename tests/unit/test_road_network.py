@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 import shapely
 
-from st_common.decode import decode
-from st_common.simulation.network import (
+from demo.simulation.network import (
     CLASS_SHARES,
     CLASSES,
     RoadNetwork,
@@ -23,7 +22,8 @@ from st_common.simulation.network import (
     network_of,
     read_network,
 )
-from st_common.simulation.traffic import ALL_REPORT, PLACE, Round, Traffic, rounds
+from demo.simulation.traffic import ALL_REPORT, PLACE, Round, Traffic, rounds
+from st_common.decode import decode
 from tests.kit.road_traffic import (
     COLUMNS,
     object_ids,

@@ -8,6 +8,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from demo.simulation.network import read_network
+from demo.simulation.traffic import ALL_REPORT, Round, rounds
 from st_common import tables
 from st_common.config.home import Home
 from st_common.engine.local import LocalEngine
@@ -15,8 +17,6 @@ from st_common.position import position_of
 from st_common.query.control import QueryRow, encoded
 from st_common.query.plan import Plan
 from st_common.regions.registry import MovingBox
-from st_common.simulation.network import read_network
-from st_common.simulation.traffic import ALL_REPORT, Round, rounds
 from tests.kit.log_writer import bare_log
 from tests.kit.road_traffic import object_ids, payload, stamp_ms, traffic_stream
 

@@ -1,4 +1,4 @@
-"""`fairway simulate`: objects on roads, as fixes of a stream in its log or at a socket."""
+"""`python -m demo.simulation`: objects on roads, as fixes of a stream in its log or at a socket."""
 
 import json
 import socket
@@ -6,22 +6,30 @@ import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import pytest
 import shapely
-from typer.testing import CliRunner
 
-from st_common.cli import app
+from demo.simulation.__main__ import main
+from demo.simulation.network import CLASSES
+from demo.simulation.roads import grid_of_streets
+from demo.simulation.simulate import Plan, simulate
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.decode import decode
 from st_common.geometry.space import GLOBE, PLANE
+from st_common.layers.load import load
 from st_common.log.log import Log
-from st_common.simulation.network import CLASSES
-from st_common.simulation.roads import grid_of_streets
-from st_common.simulation.simulate import Plan, simulate
+
+
+class Run(NamedTuple):
+    exit_code: int
+    stdout: str
+    stderr: str
+
 
 ROADNET = Path("data") / "roadnet-oldenburg"
 START_US = 1_718_000_000_000_000
@@ -77,15 +85,21 @@ ROADS = {
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., object]:
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys) -> Callable[..., Run]:
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf" / "streams.toml").write_text(CONF)
     kinds = '[kinds.road]\ngeometry = "line"\ntags = ["highway"]\n'
     (tmp_path / "conf" / "layers.toml").write_text(kinds)
     monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path))
-    return lambda *words: CliRunner().invoke(
-        app, [str(word) for word in words], prog_name="fairway"
-    )
+
+    def run(*words: object) -> Run:
+        try:
+            code = main([str(word) for word in words])
+        except SystemExit as ended:
+            code = ended.code
+        return Run(code, *capsys.readouterr())
+
+    return run
 
 
 def payloads(home: Path, stream: str) -> list[bytes]:
@@ -103,9 +117,11 @@ def test_each_object_reports_each_second_as_the_stream_reads_it(
     run, tmp_path: Path, stream: str
 ) -> None:
     words = ("--fast", "--objects", 40, "--seconds", 3, "--start", "2024-06-10T06:13Z")
-    found = run("simulate", stream, *words)
-    assert found.exit_code == 0, found.output
-    assert found.stdout == f"{stream}: 120 fixes of 3 s into its log, on 961 nodes\n"
+    found = run(stream, *words)
+    assert found.exit_code == 0, found.stderr
+    nodes = {"nodes": 961, "nodes_of_network": 961}
+    said = {"stream": stream, "fixes": 120, "seconds": 3.0, **nodes}
+    assert json.loads(found.stdout) == said
     read = [
         decode(part, settings(tmp_path, stream), arrival_us=0)
         for part in payloads(tmp_path, stream)
@@ -131,7 +147,7 @@ def test_the_same_seed_gives_the_same_bytes(run, shared: Path, tmp_path: Path) -
     logs = []
     for seed in (3, 3, 4):
         before = len(payloads(tmp_path, "plain"))
-        assert run("simulate", "plain", *words, "--seed", seed).exit_code == 0
+        assert run("plain", *words, "--seed", seed).exit_code == 0
         logs.append(payloads(tmp_path, "plain")[before:])
     assert logs[0] == logs[1] != logs[2]
 
@@ -141,12 +157,20 @@ def test_objects_travel_on_the_roads_of_a_layer_as_fast_as_these_allow(
     run, tmp_path: Path
 ) -> None:
     (tmp_path / "roads.geojson").write_text(json.dumps(ROADS))
-    assert run("layer", "load", "roads", tmp_path / "roads.geojson").exit_code == 0
+    load(
+        Home(tmp_path),
+        "roads",
+        tmp_path / "roads.geojson",
+        group="default",
+        conf=tmp_path / "conf",
+    )
     words = ("--fast", "--objects", 20, "--seconds", 60, "--rate", 5)
-    found = run("simulate", "degrees", *words, "--network", "roads")
-    assert found.exit_code == 0, found.output
+    found = run("degrees", *words, "--network", "roads")
+    assert found.exit_code == 0, found.stderr
     # The fourth road does not hang together with the others.
-    assert found.stdout == "degrees: 300 fixes of 60 s into its log, on 5 of 7 nodes\n"
+    nodes = {"nodes": 5, "nodes_of_network": 7}
+    said = {"stream": "degrees", "fixes": 300, "seconds": 60.0, **nodes}
+    assert json.loads(found.stdout) == said
     rows = [
         json.loads(line)
         for part in payloads(tmp_path, "degrees")
@@ -186,16 +210,16 @@ def test_lines_go_to_whoever_listens(run, tmp_path: Path) -> None:
         thread = threading.Thread(target=take)
         thread.start()
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        found = run("simulate", "plain", *words, "--tcp", address)
+        found = run("plain", *words, "--tcp", address)
         thread.join(timeout=20)
-    assert found.exit_code == 0, found.output
+    assert found.exit_code == 0, found.stderr
     assert payloads(tmp_path, "plain") == []
-    assert run("simulate", "plain", *words).exit_code == 0
+    assert run("plain", *words).exit_code == 0
     logged = payloads(tmp_path, "plain")
     header = logged[0].splitlines(keepends=True)[0]
     records = [line for part in logged for line in part.splitlines(keepends=True)[1:]]
     assert taken == [header, *records]
-    found = run("simulate", "plain", *words, "--tcp", address)
+    found = run("plain", *words, "--tcp", address)
     assert found.exit_code == 75
     assert f"{address} takes no fixes: Connection refused" in found.stderr
 
@@ -259,7 +283,7 @@ def test_the_grid_lies_in_the_stream_s_space() -> None:
     [
         (("track",), "stream 'track' is gpx, and what is simulated is written as csv"),
         (("plain", "--network", "raods"), "there is no layer and no file 'raods'"),
-        (("plain", "--objects", "0"), "--objects 0 (above 0)"),
+        (("plain", "--objects", "0"), "objects is '0' (a whole number, at least 1)"),
         (("plain", "--fast"), "--fast has no end (add --seconds N)"),
         (("plain", "--tcp", "8000"), "--tcp '8000' is no address (HOST:PORT)"),
         (("plain", "--network", "conf"), "conf has 0 files *_nodes.csv, not one"),
@@ -269,7 +293,7 @@ def test_wrong_use_is_one_line(
     run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words, says: str
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    found = run("simulate", *words)
-    assert found.exit_code == 2, found.output
+    found = run(*words)
+    assert found.exit_code == 2, found.stderr
     assert found.stderr.startswith("error: ")
     assert says in found.stderr

@@ -10,6 +10,12 @@ import shapely
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
+from demo.simulation.network import (
+    Limits,
+    RoadNetwork,
+    network_of,
+    read_network,
+)
 from st_common import tables
 from st_common.config.home import Home
 from st_common.errors import ConfigError
@@ -19,12 +25,6 @@ from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import load_kinds
 from st_common.layers.reading import Wanted, read_features
 from st_common.query.problem import did_you_mean
-from st_common.simulation.network import (
-    Limits,
-    RoadNetwork,
-    network_of,
-    read_network,
-)
 
 _KMH = 1 / 3.6
 _OBJECTS_MPS = np.array([130, 120, 80, 80, 20, 5]) * _KMH

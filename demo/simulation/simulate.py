@@ -15,6 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from demo.simulation.network import CLASSES, RoadNetwork
+from demo.simulation.roads import limits_per_step
+from demo.simulation.traffic import Round, Traffic, rounds
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError, TransientError
 from st_common.formats.encodings import encoded
@@ -24,9 +27,6 @@ from st_common.log.appending import append_records
 from st_common.log.control import write_end
 from st_common.log.log import Log
 from st_common.replay.files import wall_clock
-from st_common.simulation.network import CLASSES, RoadNetwork
-from st_common.simulation.roads import limits_per_step
-from st_common.simulation.traffic import Round, Traffic, rounds
 from st_common.times import form_of, written
 
 _SLICE_S = 0.2  # reports of one moment are spread over such slices

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from st_common.simulation.network import (
+from demo.simulation.network import (
     CLASS_SHARES,
     CLASSES,
     Choice,
