@@ -42,13 +42,13 @@ help: ## this list
 # --- set-up: done once, then again only for what has changed -------------------------------------------------------------
 
 .PHONY: setup
-setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete jars/python/.complete ## both Python environments, Spark's jars, a broker and a younger Python for tests (needs no network when nothing has changed)
+setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete jars/python/.complete ## look at the machine; both Python environments, Spark's jars, the page, what tests need (no network when nothing has changed)
 
 .PHONY: setup-run
-setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete page ## the same without what only tests need
+setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete page # what an image needs: no tests
 
 .PHONY: preflight
-preflight: ## whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, Node 20, memory, disk
+preflight: # whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, Node 20, memory, disk
 	@python3 tools/preflight.py
 
 $(VENV)/.bootstrapped: requirements/bootstrap.lock | preflight
@@ -100,7 +100,7 @@ jars/spark-kafka/.complete: pom-spark-kafka.xml requirements/jars-spark-kafka.sh
 
 # The youngest Python that the wheel is tried on, which few machines have. Its own root is a folder inside the jar.
 jars/python/.complete: pom-python.xml requirements/jars-python.sha256 | preflight jars/spark-kafka/.complete
-	@echo "setup: jars/python (Python 3.14 for make test-pythons)"
+	@echo "setup: jars/python (Python 3.14 for make deep ARGS=pythons)"
 	@rm -rf jars/python && mkdir -p jars/python
 	@$(MVN) --file pom-python.xml dependency:copy-dependencies -DincludeScope=runtime -DoutputDirectory=jars/python
 	@cd jars/python && sha256sum --check --quiet --strict ../../requirements/jars-python.sha256
@@ -113,7 +113,7 @@ PAGE := st_common/server/page_files
 PAGE_SOURCES := $(shell find web/src -type f) web/build.mjs web/tsconfig.json
 
 .PHONY: page
-page: $(PAGE)/.built ## build the page in the browser from web/
+page: $(PAGE)/.built # made of web/, and made anew by each target that shows it
 
 web/node_modules/.ready: web/package.json web/package-lock.json web/.npmrc | preflight
 	@echo "setup: web/node_modules (what the page is made of)"
@@ -132,27 +132,38 @@ fmt: $(VENV)/.ready ## put the code into shape
 	@$(BIN)/ruff format .
 	@$(BIN)/ruff check --fix .
 
-.PHONY: lint
-lint: $(VENV)/.ready web/node_modules/.ready ## style and spelling
+CHECKS := lint types imports contracts lock coverage
+
+.PHONY: check
+check: $(addprefix check-,$(or $(filter $(CHECKS),$(ARGS)),$(CHECKS))) ## every check that CI runs besides the tests: style, types, imports, contracts, locks, coverage (ARGS="lint types": only these)
+	$(if $(filter-out $(CHECKS),$(ARGS)),$(error ARGS: choose from: $(CHECKS)))
+
+.PHONY: check-lint
+check-lint: $(VENV)/.ready web/node_modules/.ready # style and spelling
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@git ls-files -z -- ':!tests' ':!docs/query-language.md' ':!st_common/detect/words.py' | xargs -0 $(BIN)/codespell
 	@cd web && npm run --silent lint >/dev/null || { npm run lint; exit 1; }
 
-.PHONY: types
-types: $(VENV)/.ready ## mypy, strict
+.PHONY: check-types
+check-types: $(VENV)/.ready # mypy, strict
 	@$(BIN)/mypy
 
-.PHONY: imports
-imports: $(VENV)/.ready ## who may import whom
+.PHONY: check-imports
+check-imports: $(VENV)/.ready # who may import whom
 	@$(BIN)/lint-imports --no-logo
 
-.PHONY: contracts
-contracts: $(VENV)/.ready ## the data contracts in data_contracts/
+.PHONY: check-contracts
+check-contracts: $(VENV)/.ready # the data contracts in data_contracts/: their sums are written when all hold
 	@$(BIN)/python tools/check_contracts.py
 
-.PHONY: check
-check: lint types imports contracts lock-check coverage-check ## every check that CI runs besides the tests
+.PHONY: check-lock
+check-lock: $(VENV)/.bootstrapped # every lock is what its .in file gives, and names no address
+	@$(BIN)/python tools/lock.py --check
+
+.PHONY: check-coverage
+check-coverage: marks # docs/coverage.md is fresh, and every row that is claimed has a test
+	@$(BIN)/python tools/coverage.py --check $(MARKS)
 
 # --- tests -------------------------------------------------------------------------------------------------------------
 
@@ -172,16 +183,10 @@ ifndef SEED
 SEED := $(shell date +%s)
 endif
 LAW_SECONDS ?= 60
-LAW_NOTES ?= build/laws.jsonl
 .PHONY: test-random
 test-random: $(VENV)/.ready ## laws over cases that nobody has tried, each its share of LAW_SECONDS=60; prints its seed (again: SEED=123; ARGS="--law-tenth 123": a tenth of them)
 	@echo "laws at random; to replay: make test-random SEED=$(SEED) LAW_SECONDS=$$((10 * $(LAW_SECONDS)))"
 	@HYPOTHESIS_PROFILE=random $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) --law-seconds=$(LAW_SECONDS) -m hypothesis tests/laws $(ARGS)
-
-.PHONY: test-deep
-test-deep: $(VENV)/.ready ## a thousand cases of each law, cheap ones first, for hours; goes on where it was (LAW_NOTES=build/laws.jsonl)
-	@mkdir -p $(dir $(LAW_NOTES))
-	@HYPOTHESIS_PROFILE=deep nice -n 15 $(PYTEST) -p no:xdist --law-notes=$(LAW_NOTES) -m hypothesis tests/laws $(ARGS)
 
 .PHONY: test-spark
 test-spark: $(VENV)/.ready jars/.complete jars/kafka/.complete jars/spark-kafka/.complete ## what starts Spark, alone or as a cluster
@@ -191,10 +196,6 @@ test-spark: $(VENV)/.ready jars/.complete jars/kafka/.complete jars/spark-kafka/
 test-browser: $(VENV)/.ready page ## the page in a browser (needs Chromium)
 	@echo "test: the page in a browser"; $(PYTEST) tests/browser $(ARGS)
 
-.PHONY: test-pythons
-test-pythons: $(VENV)/.ready jars/python/.complete ## the wheel on each version of Python that it runs on, without Spark (ARGS="3.14")
-	@echo "test: the wheel on each Python"; $(BIN)/python tools/pythons.py $(ARGS)
-
 .PHONY: test-dags
 test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
 	@echo "test: DAGs, in $(AIRFLOW_VENV)"; $(PYTEST_DAGS) $(ARGS)
@@ -203,24 +204,27 @@ test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Ai
 test-airflow: $(VENV)/.ready $(AIRFLOW_VENV)/.ready ## a whole Airflow on PostgreSQL: REST, backfills, kill -9, pages (needs PostgreSQL and Chromium)
 	@echo "test: Airflow on PostgreSQL"; $(BIN)/python -m pytest tests/airflow $(ARGS)
 
-# Faults and mutants run a copy of the code, or none of it: the others import what lies here.
-DEEP := faults kills histories replay-golden mutants soak shape
+# Faults and mutants run a copy of the code, or none of it, and pythons install the wheel: the others import what lies here.
+DEEP := faults kills histories laws pythons replay-golden mutants soak shape
 TOOL = $(firstword $(ARGS))
+REST = $(wordlist 2,$(words $(ARGS)),$(ARGS))
+LAW_NOTES ?= build/laws.jsonl
 
 .PHONY: deep
-deep: $(VENV)/.ready ## hours of kills, faults, random lives, planted bugs: ARGS="faults", "kills", "histories", "replay-golden", "mutants", "soak" or "shape" (the code in figures), each with --help
+deep: $(VENV)/.ready jars/python/.complete ## hours of faults, kills, histories, laws (a thousand cases of each, on from LAW_NOTES), pythons, replay-golden, mutants, soak; shape (the code in figures): ARGS="histories --count 40"
 	$(if $(filter $(DEEP),$(TOOL)),,$(error ARGS: begin with one of: $(DEEP)))
-	@$(if $(filter faults mutants shape,$(TOOL)),,PYTHONPATH=$(CURDIR)) $(BIN)/python tools/$(subst -,_,$(TOOL)).py $(wordlist 2,$(words $(ARGS)),$(ARGS))
+ifeq ($(firstword $(ARGS)),laws)
+	@mkdir -p $(dir $(LAW_NOTES))
+	@HYPOTHESIS_PROFILE=deep nice -n 15 $(PYTEST) -p no:xdist --law-notes=$(LAW_NOTES) -m hypothesis tests/laws $(REST)
+else
+	@$(if $(filter faults mutants pythons shape,$(TOOL)),,PYTHONPATH=$(CURDIR)) $(BIN)/python tools/$(subst -,_,$(TOOL)).py $(REST)
+endif
 
 # --- locks and the table of proofs --------------------------------------------------------------------------------------
 
 .PHONY: lock
 lock: $(VENV)/.bootstrapped ## lock again after a change in requirements/*.in (newest versions: make lock ARGS=--upgrade)
 	@$(BIN)/python tools/lock.py $(ARGS)
-
-.PHONY: lock-check
-lock-check: $(VENV)/.bootstrapped ## every lock is what its .in file gives, and names no address
-	@$(BIN)/python tools/lock.py --check
 
 COLLECT := --collect-only --quiet --quiet --no-header -W ignore
 MARKS := $(VENV)/spec-marks.json $(AIRFLOW_VENV)/spec-marks.json
@@ -231,30 +235,21 @@ marks: $(VENV)/.ready $(AIRFLOW_VENV)/.ready
 	@$(PYTEST_DAGS) $(COLLECT) --spec-marks=$(AIRFLOW_VENV)/spec-marks.json > $(VENV)/collected.txt || { cat $(VENV)/collected.txt; exit 1; }
 
 WRITTEN := grammar settings commands api combinations decisions coverage
-CHOSEN := $(or $(filter-out -%,$(ARGS)),$(WRITTEN))
+CHOSEN = $(or $(filter-out -%,$(ARGS)),$(WRITTEN))
 
 .PHONY: generate
-generate: $(VENV)/.ready $(if $(filter coverage,$(CHOSEN)),marks) ## write what is made from the code: pages of docs/, comments of conf/, schemas, the parser's table (ARGS="grammar settings": only these)
-	$(if $(filter-out $(WRITTEN),$(CHOSEN)),$(error ARGS: choose from: $(WRITTEN)))
-	@for page in $(filter-out coverage,$(CHOSEN)); do $(BIN)/python tools/$$page.py || exit 1; done
+generate: $(VENV)/.ready $(if $(filter coverage,$(CHOSEN)),marks) ## write what is made from the code: pages of docs/, comments of conf/, schemas, the parser's table (ARGS="grammar settings": only these; ARGS=site: docs/ as a site in site/)
+	$(if $(filter-out $(WRITTEN) site,$(CHOSEN)),$(error ARGS: choose from: $(WRITTEN) site))
+	@for page in $(filter-out coverage site,$(CHOSEN)); do $(BIN)/python tools/$$page.py || exit 1; done
 	@$(if $(filter coverage,$(CHOSEN)),$(BIN)/python tools/coverage.py $(MARKS))
-
-.PHONY: coverage-check
-coverage-check: marks ## docs/coverage.md is fresh, and every row that is claimed has a test
-	@$(BIN)/python tools/coverage.py --check $(MARKS)
-
-.PHONY: docs
-docs: $(VENV)/.ready ## the site of docs/ in site/: open site/index.html; a link that leads nowhere is an error
-	@$(BIN)/zensical build --clean --strict
+	@$(if $(filter site,$(CHOSEN)),$(BIN)/zensical build --clean --strict)
 
 .PHONY: release
-release: $(VENV)/.ready ## a release of what CHANGELOG.md lists as unreleased, built and looked at: VERSION=1.2.3
+release: $(VENV)/.ready page ## the wheel and its sources in dist/, looked at; with VERSION=1.2.3 first a release of what CHANGELOG.md lists as unreleased
+ifdef VERSION
 	@$(BIN)/python tools/release.py $(VERSION)
 	@$(EDITABLE) --python $(BIN)/python
-	@$(MAKE) --no-print-directory dist
-
-.PHONY: dist
-dist: $(VENV)/.ready page ## build the wheel and its sources into dist/, and look at their metadata
+endif
 	@rm -rf dist
 	@$(UV) build --quiet --no-build-isolation --python $(BIN)/python --out-dir dist
 	@$(BIN)/python -m twine check --strict dist/*.whl dist/*.tar.gz
@@ -262,12 +257,8 @@ dist: $(VENV)/.ready page ## build the wheel and its sources into dist/, and loo
 # --- to run ------------------------------------------------------------------------------------------------------------
 
 .PHONY: demo
-demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report; in a terminal it ends with the live page
-	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/run.py $(ARGS)
-
-.PHONY: demo-page
-demo-page: $(VENV)/.ready ## the live page over the home that make demo left, until Ctrl-C
-	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/live.py $(ARGS)
+demo: setup ## set up, then the whole pipeline on Helsinki: layers, regions, stream, changes, compaction, quality report; in a terminal it ends with the live page (ARGS=page: the page alone)
+	@PYTHONPATH=$(CURDIR) $(BIN)/python demo/$(if $(filter page,$(ARGS)),live.py,run.py) $(filter-out page,$(ARGS))
 
 .PHONY: up
 up: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## Airflow on PostgreSQL on this machine, with vehicles that move, until make down (needs PostgreSQL)

@@ -148,7 +148,7 @@ def shares(stats: pstats.Stats) -> dict[str, float]:
     """Which share of a profile's time each of `PARTS` takes, with all that it calls."""
     times = stats.stats  # type: ignore[attr-defined]
     total = stats.total_tt  # type: ignore[attr-defined]
-    batch = ("/engine/batch/", "/levels/", "/runtime/stages", "/turn/changes")
+    batch = ("/st_common/batch/", "/history/", "/runtime/stages", "/turn/changes")
     return {
         part: round(
             sum(

@@ -24,7 +24,7 @@ TOP = 25
 PACKAGE = str(oldenburg.ROOT / "st_common") + "/"
 AREAS = (
     ("decode", ("decode/",)),
-    ("reading the log", ("capture/",)),
+    ("reading the log", ("log/", "replay/")),
     (
         "kernels",
         ("geometry/", "operators/skeleton/kinds/", "operators/skeleton/world.py"),

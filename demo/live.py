@@ -1,4 +1,4 @@
-"""`make demo-page`: the live page over the home that `make demo` left, until Ctrl-C."""
+"""`make demo ARGS=page`: the live page over the home that `make demo` left, until Ctrl-C."""
 
 import argparse
 import os

@@ -99,7 +99,7 @@ def finish(demo: Demo, *, seconds: float) -> None:
 def tell_how(console: Console) -> None:
     """Says how the live page is opened later."""
     console.print(
-        "[bold]make demo-page[/] opens the live page over demo/home.\n"
+        "[bold]make demo ARGS=page[/] opens the live page over demo/home.\n"
         "[dim]Look further: .venv/bin/fairway --home demo/home answer in_park[/]"
     )
 

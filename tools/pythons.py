@@ -39,7 +39,7 @@ class WrongError(Exception):
 
 
 def interpreter(version: str) -> Path:
-    """The Python of a version: one of pyenv's, one on PATH, or the one that `make test-pythons` has brought.
+    """The Python of a version: one of pyenv's, one on PATH, or the one that `make deep ARGS=pythons` has brought.
 
     Raises:
         NotHereError: there is none that runs.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "st_common"
-FOLDERS = ("", "operators", "query", "geometry", "engine", "serving", "capture")
+FOLDERS = ("", "operators", "query", "geometry", "engine", "answers", "log")
 STRUCTS = (
     "st_common.operators.state.state:State",
     "st_common.operators.state.delta:Delta",

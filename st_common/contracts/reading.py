@@ -114,8 +114,9 @@ def in_order(
 
 
 # A contract that was found valid as it is need not be checked again by each process that reads it:
-# `make contracts` checks all of them and keeps the SHA-256 of each in `checked.json` beside them. One that was changed
-# since, or that lies in a folder without such a file, is checked by each process that reads it: slow, and never wrong.
+# `make check ARGS=contracts` checks all of them and keeps the SHA-256 of each in `checked.json` beside them. One that
+# was changed since, or that lies in a folder without such a file, is checked by each process that reads it: slow, and
+# never wrong.
 
 
 def is_checked(path: Path) -> bool:

@@ -323,7 +323,7 @@ def write_report(
     """
     template = FOLDER / _TEMPLATE
     if not template.exists():
-        raise ConfigError("the page was not built", hint="`make page` builds it")
+        raise ConfigError("the page was not built", hint="`make setup` builds it")
     told = {
         "made": iso_of(made),
         "since": iso_of(since),
@@ -334,7 +334,7 @@ def write_report(
     data = json.dumps(told, separators=(",", ":")).replace("<", "\\u003c")
     head, marked, rest = template.read_text(encoding="utf-8").partition(_EMPTY)
     if not marked:
-        raise ConfigError("the page was built by another version", hint="`make page`")
+        raise ConfigError("the page was built by another version", hint="`make setup`")
     text = f"{head}{_EMPTY.replace('null', data)}{rest}"
     content = text.encode()
     LocalStorage(path.parent).put(path.name, content)

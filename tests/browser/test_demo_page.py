@@ -1,4 +1,4 @@
-"""`make demo-page`: the live page over the home that the demo leaves, served as its last step does."""
+"""`make demo ARGS=page`: the live page over the home that the demo leaves, served as its last step does."""
 
 import os
 import re

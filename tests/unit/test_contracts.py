@@ -148,7 +148,7 @@ def test_a_damaged_list_of_checked_contracts_says_nothing(tmp_path, damaged):
 
 
 def test_every_contract_of_a_table_is_known_to_be_valid():
-    """After a change `make contracts` checks them, and keeps their sums."""
+    """After a change `make check ARGS=contracts` checks them, and keeps their sums."""
     kept = (FOLDER / CHECKED_FILE).read_text(encoding="utf-8")
     assert kept == checked_text(FOLDER.glob("*.odcs.yaml"))
 

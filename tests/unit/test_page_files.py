@@ -86,4 +86,4 @@ def test_a_page_that_is_not_built_says_how_to_build_it(place, not_built):
         told = client.get("/")
         assert client.get("/page/files/main.js").status_code == 404
     assert told.status_code == 503
-    assert "make page" in told.text
+    assert "make setup" in told.text

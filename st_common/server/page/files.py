@@ -1,4 +1,4 @@
-"""The files of the page, as they were built: `make page` puts them into `page_files`."""
+"""The files of the page, as they were built: `make setup` puts them into `page_files`."""
 
 from pathlib import Path
 
@@ -28,7 +28,7 @@ HEADERS = {
 _NOT_BUILT = """<!doctype html>
 <html lang="en">
 <title>Fairway</title>
-<p>The page is not built. In the checkout, run <code>make page</code>.</p>
+<p>The page is not built. In the checkout, run <code>make setup</code>.</p>
 """
 
 
