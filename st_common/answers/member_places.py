@@ -40,7 +40,7 @@ def placed_answer(
         now: who knows better than the archive where objects are now.
 
     Returns:
-        Rows of `serving.answers.ANSWER`, by object and partner, and x and y (float64, null where nothing is known).
+        Rows of `answers.answers.ANSWER`, by object and partner, and x and y (float64, null where nothing is known).
 
     Raises:
         QueryError: no query was ever registered by that name.

@@ -54,7 +54,7 @@ class StreamState:
     Attributes:
         stream: its name.
         as_of_us: the moment, us since 1970.
-        health: how it is, as the supervisor judged it, corrected by whether a process lives (`ops.judged`).
+        health: how it is, as the supervisor judged it, corrected by whether a process lives (`operations.judged`).
         looked_us: when the supervisor looked at it last, us since 1970; None: it never did.
         now: who runs it.
         said: what its engine said last; None: it has not run yet.

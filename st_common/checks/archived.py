@@ -313,7 +313,7 @@ def _in_words(row: Any) -> str:
 def _spans(
     log: Log, stream: StreamSettings, controls: Controls
 ) -> list[tuple[int, StreamSettings]]:
-    """From which place in the log on which settings filter: as `capture.reading` says it of a whole log."""
+    """From which place in the log on which settings filter: as `log.reading` says it of a whole log."""
     record = record_of(log)
     base = stream
     if record.base is not None:

@@ -128,7 +128,7 @@ def replay(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _How:
-    """How files are replayed, as `capture.files.replay` has it."""
+    """How files are replayed, as `replay.files.replay` has it."""
 
     rate: "Rate"
     speed: float

@@ -57,7 +57,7 @@ class Owner:
         caches: by kind of moving query, what caches cost (SPEC G6).
         is_terminated: the system told the process to end (SIGTERM).
         phase: what it is in the middle of; told with each beat.
-        helpers: the processes that work for it beside this one, as `ops.workers.Worker` has them.
+        helpers: the processes that work for it beside this one, as `operations.workers.Worker` has them.
     """
 
     folder: Path

@@ -1,6 +1,6 @@
 """What is fixed when a stream is first run: the engine, its shards, and every setting that decides answers.
 
-Settings that say how records are read are not: they stand in the log, and hold from a place on (`capture.reading`).
+Settings that say how records are read are not: they stand in the log, and hold from a place on (`log.reading`).
 
 Engine and shards change by a reshard alone, which begins a new generation: a folder of its own for the engine's state,
 and the segment from which the engine goes on. Replacing the record is what puts a generation in force.

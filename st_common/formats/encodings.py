@@ -1,7 +1,7 @@
 """Texts of other encodings than UTF-8: records are read as UTF-8, and their bytes stay as they came.
 
 Bytes stand in the log as they came, so that another `encoding` can read them anew. UTF-16 alone is written anew on its
-way into the log (`capture.text`): its line ends are no bytes of their own.
+way into the log (`replay.text`): its line ends are no bytes of their own.
 """
 
 import codecs

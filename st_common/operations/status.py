@@ -59,7 +59,7 @@ class StreamStatus:
         filtered: by reason, how many fixes were stored and changed nothing.
         caches: by kind of query, what caches cost (see `operators.cache_counts`).
         phase: what the job is in the middle of, one of `Phase`.
-        workers: the processes at it, as `ops.workers.Worker` has them; none in records of older versions.
+        workers: the processes at it, as `operations.workers.Worker` has them; none in records of older versions.
     """
 
     state: str

@@ -59,7 +59,7 @@ def check_day(
     Args:
         home: where the tables lie.
         stream: the settings of the stream.
-        day: it should be closed (`ops.days.is_closed`): of an open one the findings are of that moment.
+        day: it should be closed (`operations.days.is_closed`): of an open one the findings are of that moment.
         engine: reads and judges the rows.
     """
     counted = tally(home, stream, day, engine)

@@ -31,7 +31,7 @@ def refuse_unreadable(
     Raises:
         ConfigError: the file cannot be opened, or more than half of the records looked at cannot be read; it says the
             main reason, the first record that has it, and what is likely to mend it. Or most are dated before 1990 or
-            beyond tomorrow (`capture.odd_dates`).
+            beyond tomorrow (`replay.odd_dates`).
     """
     name = str(path) if name is None else name
     sample = whole_sample_of(path, stream, name)

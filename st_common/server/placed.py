@@ -10,7 +10,7 @@ from st_common.server.page.lives import live_places
 
 
 def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Table:
-    """The rows of an answer with `x` and `y`, see `serving.member_places.placed_answer`.
+    """The rows of an answer with `x` and `y`, see `answers.member_places.placed_answer`.
 
     Args:
         asked: the request.

@@ -148,7 +148,7 @@ def _session_of(home: Home, stream: StreamSettings) -> AbstractContextManager[Se
 
 @dataclass(frozen=True)
 class SparkFold:
-    """Folds an interval by one job of Spark; see `engine.batch.folding.Fold`.
+    """Folds an interval by one job of Spark; see `batch.folding.Fold`.
 
     Args:
         spark_of: gives a session with Delta, whose workers reach the home folder.

@@ -40,7 +40,7 @@ def fixes_between(
     since_us: int,
     until_us: int,
 ) -> DataFrame:
-    """The archived fixes of an interval of event time, those that were filtered, too; as `levels.stored.fixes` reads.
+    """The archived fixes of an interval of event time, those that were filtered, too; as `history.stored.fixes` reads.
 
     Files of other days, and those whose statistics say that they hold none of these times, are not read.
 

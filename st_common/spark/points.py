@@ -43,7 +43,7 @@ _LUCK = "shiftrightunsigned(xxhash64(part, row), 11) / 9007199254740992D"
 
 @dataclass(slots=True)
 class SparkPoints:
-    """Reads sources and splits space on Spark; a `PointEngine` of `partition.splitting`.
+    """Reads sources and splits space on Spark; a `PointEngine` of `partitioning.splitting`.
 
     Attributes:
         begin: gives a session with Delta and Sedona, whose workers reach the home folder and the files.
@@ -99,7 +99,7 @@ class SparkPoints:
     def sampled(
         self, source: PointSource, share: float, at_least: int
     ) -> tuple[Floats, int]:
-        """A share of the points, and how many there are; see `partition.sample.sampled`."""
+        """A share of the points, and how many there are; see `partitioning.sample.sampled`."""
         frame = self._frame(source).where("line IS NULL")
         return _collected(
             self._sample(source, share, at_least), source.dimensions

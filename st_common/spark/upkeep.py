@@ -38,7 +38,7 @@ _AT_ONCE = {"spark.databricks.delta.retentionDurationCheck.enabled": "false"}
 
 @dataclass(frozen=True)
 class SparkUpkeep:
-    """Keeps tables in order that jobs on Spark write; an `Upkeep` of `lifecycle.maintain`.
+    """Keeps tables in order that jobs on Spark write; an `Upkeep` of `maintenance.maintain`.
 
     Args:
         spark_of: gives a session with Delta; it is asked only where there is something to do.
