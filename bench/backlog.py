@@ -14,7 +14,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine import archiver, owner
 from st_common.engine.run import run
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.status import StreamStatus, write_status
 from st_common.query.registry import register
 from st_common.query.text import parse

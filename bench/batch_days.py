@@ -24,7 +24,7 @@ from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.log.control import write_clock
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.spark.batch_days import OWN, SparkFold

@@ -35,7 +35,7 @@ from bench.throughput import (
 )
 from st_common import tables
 from st_common.config.home import Home
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 
 SETTINGS = """
 [streams.load]

@@ -122,15 +122,15 @@ class OnSpark:
     name = "spark"
 
     def __init__(self, home: Home, stream: StreamSettings) -> None:
-        from st_common.spark.feed import Feed
         from st_common.spark.resident import engine_on
         from st_common.spark.session import session
+        from st_common.spark.task_settings import TaskSettings
 
         self._stack = ExitStack()
         owner = self._stack.enter_context(owned(home, stream.name, engine="spark"))
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
         self._stack.callback(spark.stop)
-        running = engine_on(spark, home, Feed.of(home, stream), owner)
+        running = engine_on(spark, home, TaskSettings.of(home, stream), owner)
         self._engine = self._stack.enter_context(running)
 
     def round(self, land: Land) -> Timing:

@@ -22,7 +22,7 @@ from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.registry import register
 from st_common.query.text import parse
 

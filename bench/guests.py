@@ -22,8 +22,8 @@ import pyarrow as pa
 from bench.scaling import ROOT, filled_with_squares, hash_of, packets_by_shard
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import step_settings
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import Own, Told
 from st_common.operators.guests.cells import Cells

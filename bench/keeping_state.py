@@ -13,7 +13,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.local import LocalEngine
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 
 _STREAM = StreamSettings(
     name="cars",

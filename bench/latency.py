@@ -22,11 +22,11 @@ from bench.percentiles import latencies
 from bench.throughput import ROOT, register_rows, stream_settings, workload
 from st_common.config.home import Home
 from st_common.engine.archive import Archive
+from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.archiver import archiving
 from st_common.engine.owner import owned
-from st_common.engine.sink import Sink
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 
@@ -63,7 +63,7 @@ def local_commits(
     stream,  # noqa: ANN001
     total: int,
     commits: dict[int, float],
-    sink: Sink | None = None,
+    sink: ArchiveQueue | None = None,
 ) -> None:
     """Runs the local engine until it has seen `total` segments."""
     from st_common.engine.local import LocalEngine
@@ -85,16 +85,16 @@ def spark_commits(
     total: int,
     commits: dict[int, float],
     ready: threading.Event,
-    sink: Sink | None = None,
+    sink: ArchiveQueue | None = None,
 ) -> None:
     """Runs tasks that stay until they have told `total` segments; a change counts when the journal holds it."""
-    from st_common.spark.feed import Feed
     from st_common.spark.resident import engine_on
     from st_common.spark.session import session
+    from st_common.spark.task_settings import TaskSettings
 
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        feed = Feed.of(home, stream)
+        feed = TaskSettings.of(home, stream)
         with engine_on(spark, home, feed, owner, sink=sink) as engine:
             while engine.next_segment < total:
                 before = engine.next_segment
@@ -110,7 +110,7 @@ def spark_commits(
 
 def step_alone_ms(log: Log, stream) -> float:  # noqa: ANN001
     """The median of the pure step on one segment of the log, in milliseconds."""
-    from st_common.engine.feed import packets, step_settings
+    from st_common.engine.packets import packets, step_settings
 
     segments = log.segments(0)
     state, took = State(), []
@@ -157,7 +157,7 @@ def main() -> None:
     writer.start()
     if args.engine == "local":
         ready.set()
-    sink = Sink()
+    sink = ArchiveQueue()
     archive = Archive(home, stream, sink)
     with archiving(archive, every_s=20 if args.archive else 1e9):
         if args.engine == "local":

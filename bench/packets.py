@@ -24,7 +24,7 @@ from st_common.config.stream import StreamSettings
 from st_common.decode.packed import Encoder
 from st_common.engine.run import run
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.replay.files import replay, wall_clock

@@ -28,7 +28,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.log.control import write_end
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.position import position_of
 from st_common.query.control import payloads
 from tests.kit.road_traffic import COLUMNS, START_MS

@@ -36,7 +36,7 @@ from bench.queries import KINDS, Asked, ask
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.position import position_of
 from st_common.query.control import payloads
 

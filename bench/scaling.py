@@ -40,11 +40,11 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Register
 from st_common.controls.writing import to_bytes
-from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import packets_of, step_settings
 from st_common.layers.load import load
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State

@@ -33,7 +33,7 @@ from st_common.layers.kinds import load_kinds
 from st_common.layers.load import load
 from st_common.layers.reading import Wanted, read_features
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.plan import Box, LayerJoin, Plan
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -179,15 +179,15 @@ def on_spark(
     """Per batch: fixes and seconds, commit included, by tasks that stay."""
     from st_common.engine.owner import owned
     from st_common.spark import resident_engine
-    from st_common.spark.feed import Feed
     from st_common.spark.resident import engine_on
     from st_common.spark.session import session
+    from st_common.spark.task_settings import TaskSettings
 
     resident_engine.BATCH_BYTES = max_bytes
     batches, before = list[tuple[int, float]](), 0
     with owned(home, stream.name, engine="spark") as owner:
         spark = session("bench", log_file=home.root / "spark.log", extended=False)
-        with engine_on(spark, home, Feed.of(home, stream), owner) as engine:
+        with engine_on(spark, home, TaskSettings.of(home, stream), owner) as engine:
             started_s = time.perf_counter()
             while engine.batch():
                 engine.commit_if_due()

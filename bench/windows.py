@@ -27,7 +27,7 @@ from demo.simulation.traffic import ALL_REPORT
 from st_common.answers.changes import stream_changes
 from st_common.config.home import Home
 from st_common.geometry.space import PLANE
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.frame import Extent, Frame, Sliding
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import Metric

@@ -1,7 +1,8 @@
-"""Loads one static layer (roads, parks, buildings, ...) from an OpenStreetMap or GeoJSON file.
+"""Loads one static layer (roads, parks, buildings, ...) from OpenStreetMap or any other file of features.
 
 The layer becomes a Delta table partitioned by the regions of its group. Loading a layer again replaces it in one step:
 readers and running queries see the old version or the new one. Which tags make which kind is set in `conf/layers.toml`.
+Then all groups of regions that have thresholds are kept between them, for the layer may have filled some.
 """
 
 from st_common.airflow.assets import LAYERS, REGIONS

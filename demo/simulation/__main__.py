@@ -20,7 +20,7 @@ from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of
 from st_common.config.values import flag, instant, named, number, text, whole
 from st_common.errors import ConfigError
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.written import whole_number
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.operations.status import read_status
 from st_common.position import segment_of
 from st_common.query.control import QueryRow

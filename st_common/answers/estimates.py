@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from st_common.config.home import DEFAULT_GROUP, Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.orders import read_order
+from st_common.engine.predicate_order import read_order
 from st_common.operations.status import read_status
 from st_common.query.explain import (
     Estimates,

@@ -12,7 +12,7 @@ from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import fixes_schema
 from st_common.history.stored import archived_end, fixes, parts
 from st_common.log.log import Log
-from st_common.log.pieces import Piece, pieces
+from st_common.log.reader import Piece, pieces
 from st_common.log.segment import Segment
 from st_common.position import position_of, segment_of
 from st_common.query.fix_columns import BUILTINS

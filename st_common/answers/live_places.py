@@ -22,7 +22,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
-from st_common.engine.tail import Tail
+from st_common.engine.filter_decisions import FilterDecisions
 from st_common.engine.topology import keyed
 from st_common.history.latest import APP
 from st_common.history.purged import kept_snapshot
@@ -31,7 +31,7 @@ from st_common.history.stored import FILTERED, archived_end, fixes, parts
 from st_common.history.world import COLUMNS, LAST
 from st_common.log.control import control_rows
 from st_common.log.log import Log
-from st_common.log.pieces import Piece, pieces
+from st_common.log.reader import Piece, pieces
 from st_common.operations.status import read_all_status
 from st_common.position import position_of, segment_of
 
@@ -105,7 +105,7 @@ class LivePlaces:
             unit_m=stream.unit_m,
             silence_us=None if silence_s is None else round(silence_s * 1e6),
         )
-        self._tail: Tail | None = None
+        self._tail: FilterDecisions | None = None
         self._waiting: list[Piece] = []
         self._recent: deque[pa.Table] = deque()
         self._next = 0
@@ -280,7 +280,7 @@ class LivePlaces:
             if all(piece.stream.position_filter is None for piece in new):
                 return new
             start = new[0].segments[0].number
-            self._tail = Tail(self._home, self._stream, self._log, start)
+            self._tail = FilterDecisions(self._home, self._stream, self._log, start)
         self._tail.take(new)
         waiting = [*self._waiting, *new]
         decided = [

@@ -16,7 +16,7 @@ from st_common.config.stream import StreamSettings
 from st_common.history.stored import archived_end
 from st_common.history.stored import fixes as stored_fixes
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.position import segment_of
 
 _COLUMNS = ("event_ts", "x", "y", "gone")

@@ -7,8 +7,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from st_common.batch.ordered import Ordered, Slice, blocks_of
-from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import step_settings
 from st_common.engine.statements import Reached, Statement
 from st_common.operators.events.packet import Packet
 from st_common.operators.matching.layer import LayerOf

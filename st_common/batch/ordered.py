@@ -18,12 +18,12 @@ from st_common.config.stream import StreamSettings
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import ControlRow
 from st_common.decode.decoded import fixes_schema
-from st_common.engine.feed import limits_of
-from st_common.engine.others import NOBODY, Shards
+from st_common.engine.cross_shard import NOBODY, Shards
+from st_common.engine.packets import limits_of
 from st_common.engine.statements import Reached, Statement, time_of
 from st_common.history.stored import archived_end, fixes
 from st_common.log.log import Log
-from st_common.log.reading import Readings
+from st_common.log.record_settings import Readings
 from st_common.log.seeds import seeds_in
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.state.limits import Limits

@@ -29,8 +29,8 @@ from st_common.config.stream import StreamSettings
 from st_common.contracts import Contract, load_contract
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
-from st_common.engine.feed import step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import step_settings
 from st_common.engine.statements import Reached, statements, us_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError

@@ -18,7 +18,7 @@ from st_common.engine.owner import RESET_FILE, now_us, owned
 from st_common.engine.recovery import OF_STREAM
 from st_common.errors import LogError
 from st_common.log.log import Log
-from st_common.log.reading import begin_anew
+from st_common.log.record_settings import begin_anew
 from st_common.operations.records import write_record
 from st_common.operations.status import status_files
 

@@ -24,9 +24,9 @@ from st_common.batch.ordered import Dealing, Ordered, Slice
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.feed import step_settings
+from st_common.engine.cross_shard import NOBODY, Shards, asked_by, asking_in
 from st_common.engine.local import layers_of
-from st_common.engine.others import NOBODY, Shards, asked_by, asking_in
+from st_common.engine.packets import step_settings
 from st_common.engine.states import load, save
 from st_common.log.log import Log
 from st_common.operations.process import owner_of, this_host, this_process

@@ -48,7 +48,7 @@ from st_common.history.snapshots import members_of, snapshots
 from st_common.history.stored import FILTERED, archived_end, has_filtered
 from st_common.log.control import control_rows
 from st_common.log.log import Log
-from st_common.log.reading import record_of, with_reading
+from st_common.log.record_settings import record_of, with_reading
 from st_common.position import position_of, row_of, segment_of
 from st_common.reference.columns import Features
 from st_common.reference.metric import Metric
@@ -313,7 +313,7 @@ def _in_words(row: Any) -> str:
 def _spans(
     log: Log, stream: StreamSettings, controls: Controls
 ) -> list[tuple[int, StreamSettings]]:
-    """From which place in the log on which settings filter: as `log.reading` says it of a whole log."""
+    """From which place in the log on which settings filter: as `log.record_settings` says it of a whole log."""
     record = record_of(log)
     base = stream
     if record.base is not None:

@@ -14,8 +14,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
 from st_common.engine.committing import APP
-from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import packets_of, step_settings
 from st_common.engine.states import States
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError

@@ -1,4 +1,8 @@
-"""Registering queries from Python, and following their answers."""
+"""The Python client: registering queries, following their answers, putting fixes, asking the past; behind `fairway`.
+
+One interface (`interface`) on a home folder of this machine (`home_client`) and on a server (`http_client`). It
+computes nothing itself but for `evaluate`, which makes a home of its own. Begin with `client`, then `interface`.
+"""
 
 from st_common.client.client import Client
 from st_common.client.registration import QueryId, Registration

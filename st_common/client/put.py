@@ -21,7 +21,7 @@ from st_common.formats.registry import format_of
 from st_common.formats.said_before import NOTHING, put_in_front
 from st_common.log.appending import append_records, marked
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.replay.files import wall_clock
 from st_common.replay.tally import Tally
 from st_common.times import written

@@ -1,6 +1,8 @@
 """Data contracts: `data_contracts/NAME.odcs.yaml` is the only place that says what a table looks like.
 
 Arrow schemas, Spark and Delta DDL and the rules of data quality are all derived from these files.
+
+Tables are written by `tables` and held against the rules by `quality`. Begin with `reading`, then `model`.
 """
 
 from st_common.contracts.matching import matches, require_match

@@ -181,7 +181,7 @@ class Export:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """From here on records are read by these settings (JSON values by name; see `st_common.log.reading`).
+    """From here on records are read by these settings (JSON values by name; see `st_common.log.record_settings`).
 
     Written by whoever captures, or by an engine at its start, when its settings are others than those that hold.
     """

@@ -1,7 +1,7 @@
 """Bytes of a segment to fixes and rejects: times, numbers, places, attributes, and what is wrong with a record.
 
 How bytes are cut into records is a format's affair (`formats`). Each reject keeps its bytes and its reason. Begin with
-`judge`, then `columns`.
+`interpret`, then `columns`.
 """
 
 from dataclasses import replace
@@ -14,7 +14,7 @@ from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import REJECTS_SCHEMA, Decoded, fixes_schema
 from st_common.decode.gzipped import MAGIC, unpack
-from st_common.decode.judge import judge, one_arrival, times_in
+from st_common.decode.interpret import interpret, one_arrival, times_in
 from st_common.formats.arrow_rows import MAGIC as ARROW
 from st_common.formats.encodings import as_utf8, with_own_bytes
 from st_common.formats.format_settings import parts
@@ -55,7 +55,7 @@ def decode(payload: bytes, stream: StreamSettings, *, arrival_us: int) -> Decode
         end = form.whole_bytes(payload)
         payload, lost = payload[:end], payload[end:]
     records = _records(payload, stream)
-    decoded = judge(records, stream, one_arrival(arrival_us, records), before)
+    decoded = interpret(records, stream, one_arrival(arrival_us, records), before)
     return _with_loss(decoded, trouble, lost) if trouble else decoded
 
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode.decoded import Decoded
-from st_common.decode.judge import judge, one_arrival
+from st_common.decode.interpret import interpret, one_arrival
 from st_common.formats.records import Records
 
 _ROLES = Columns(object="object", event_ts="event_ts", x="x", y="y", gone="gone")
@@ -34,7 +34,7 @@ def judge_columns(rows: pa.Table, stream: StreamSettings) -> Decoded:
         raw=lambda places: pa.repeat(pa.scalar(b""), len(places)),
     )
     by_role = replace(stream, columns=_ROLES, nulls=(), max_ahead_s=None)
-    return judge(records, by_role, one_arrival(0, records))
+    return interpret(records, by_role, one_arrival(0, records))
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:

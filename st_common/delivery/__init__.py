@@ -1,5 +1,8 @@
-"""Changes leave the system by webhook, Kafka, MQTT, files or another stream, at least once, with an id that stays.
+"""Changes leave the system by webhook, Kafka, MQTT or files, or go into the log of another stream, at least once.
 
-A delivery is a process of its own that follows the table of changes and notes how far it is. What receivers refuse for
-good goes to dead letters. Begin with `deliver`, then `sink`.
+    table of changes -> look -> deliver -> sink (webhook, kafka, mqtt, files) -> progress, dead letters
+                             -> stream_feed, watermarks -> the log of another stream
+
+A delivery is a process of its own that notes how far it is; its ids stay. The way in, by Kafka and MQTT too, is
+`sources`. Begin with `deliver`, then `sink`.
 """

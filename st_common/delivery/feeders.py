@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from st_common.answers.feeding import Feed
 from st_common.answers.follow import POLL_S
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.delivery.stream_feed import StreamFeed
 from st_common.engine.owner import Owner, owned_folder
 from st_common.errors import ConfigError
 from st_common.operations.records import private_folder
@@ -64,7 +64,7 @@ def feed(home: Home, stream: StreamSettings, *, until_idle: bool) -> FeedSummary
     folder = home.delivery(f"{_PREFIX}{stream.name}")
     private_folder(folder)
     with owned_folder(folder, engine="feed") as owner:
-        source = Feed(home, stream.query, stream)
+        source = StreamFeed(home, stream.query, stream)
         _follow(source, owner, until_idle=until_idle)
     return FeedSummary(
         stream=stream.name,
@@ -75,7 +75,7 @@ def feed(home: Home, stream: StreamSettings, *, until_idle: bool) -> FeedSummary
     )
 
 
-def _follow(source: Feed, owner: Owner, *, until_idle: bool) -> None:
+def _follow(source: StreamFeed, owner: Owner, *, until_idle: bool) -> None:
     """Writes what is committed, again and again, and says how far it is."""
     while not owner.stop_wanted():
         written = source.poll()

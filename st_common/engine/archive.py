@@ -14,20 +14,20 @@ from st_common.config.stream_values import FILTER_COLUMNS
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
-from st_common.decode.joined import Part
+from st_common.decode.batch import Part
+from st_common.engine.archive_queue import ArchiveQueue, Reasons, cut, end_of, together
 from st_common.engine.damage import tell_damage
-from st_common.engine.feed import step_settings
+from st_common.engine.filter_decisions import FilterDecisions
 from st_common.engine.levels import Levels
 from st_common.engine.log_identity import ARCHIVE, log_note
 from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
-from st_common.engine.sink import Reasons, Sink, cut, end_of, together
-from st_common.engine.tail import Tail
+from st_common.engine.packets import step_settings
 from st_common.engine.tidy import OPEN_MB, tidy
 from st_common.log.control import control_rows
 from st_common.log.log import Log, Segment
 from st_common.log.packing import pack_when_due
-from st_common.log.pieces import Piece, pieces
+from st_common.log.reader import Piece, pieces
 from st_common.log.retention import remove_raw
 from st_common.operations.alerts import tell
 from st_common.partitioning.groups import require_stream_in
@@ -86,7 +86,7 @@ class Archive:
     """
 
     def __init__(
-        self, home: Home, stream: StreamSettings, sink: Sink | None = None
+        self, home: Home, stream: StreamSettings, sink: ArchiveQueue | None = None
     ) -> None:
         self._home, self._stream, self.log = home, stream, Log(home.log(stream.name))
         self._positions, self._rejects = (
@@ -102,7 +102,7 @@ class Archive:
         self.sink = sink
         if sink is not None:
             sink.archived = self.next_segment
-        self._tail: Tail | None = None
+        self._tail: FilterDecisions | None = None
         self._reasons: Reasons | None = None
         self._pace = Pace()
         self._commits = 0
@@ -193,7 +193,9 @@ class Archive:
         if tail is None or not pieces:
             if all(piece.stream.position_filter is None for piece in pieces):
                 return pieces
-            tail = Tail(self._home, self._stream, self.log, self.next_segment)
+            tail = FilterDecisions(
+                self._home, self._stream, self.log, self.next_segment
+            )
             self._tail, self._reasons = tail, tail.reasons
         tail.take(pieces)
         tail.decide(end_of(pieces[-1]))
@@ -309,7 +311,7 @@ class Archive:
 
     @property
     def is_behind(self) -> bool:
-        """Whether the engine had better wait for it: see `Sink`."""
+        """Whether the engine had better wait for it: see `ArchiveQueue`."""
         return self.sink is not None and self.sink.is_full
 
     def check(self) -> None:

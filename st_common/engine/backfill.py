@@ -19,8 +19,8 @@ from st_common.config.stream import StreamSettings
 from st_common.controls.rectangles import Rectangles
 from st_common.controls.rows import AboutQuery, Export, Register
 from st_common.controls.writing import to_bytes
-from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import packets_of, step_settings
 from st_common.engine.statements import first_segment, us_of
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError, TransientError

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.engine.archive_queue import ArchiveQueue, decided_by
 from st_common.engine.committing import APP, Committing
 from st_common.engine.damage import tell_damage
-from st_common.engine.feed import packets_in, step_settings
-from st_common.engine.orders import orders_of, write_orders
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
-from st_common.engine.sink import Sink, decided_by
+from st_common.engine.packets import packets_in, step_settings
+from st_common.engine.predicate_order import orders_of, write_orders
 from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Timekeeper, heard
@@ -30,7 +30,7 @@ from st_common.operators.state.state import State
 from st_common.position import position_of
 
 if TYPE_CHECKING:
-    from st_common.log.pieces import Piece
+    from st_common.log.reader import Piece
 
 BATCH_BYTES = 32 << 20
 BASE_S = 10.0
@@ -76,7 +76,7 @@ class LocalEngine(Committing):
         owner: Owner | None = None,
         *,
         now_us: Callable[[], int] | None = None,
-        sink: Sink | None = None,
+        sink: ArchiveQueue | None = None,
     ) -> None:
         super().__init__(home, stream, owner)
         self.settings, self._layer_of = step_settings(stream), layers_of(home, stream)

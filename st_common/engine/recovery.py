@@ -18,7 +18,7 @@ from st_common.position import segment_of
 from st_common.query.area_store import areas
 from st_common.query.created_streams import created_streams
 from st_common.rejects.notes import noted
-from st_common.sources.places import Places, stored_sources
+from st_common.sources.offsets import Offsets, stored_sources
 from st_common.storage import LocalStorage
 
 OF_STREAM = (
@@ -162,7 +162,7 @@ def _checked_log(home: Home, stream: str) -> None:
     check_bytes(log)
     noted(log)
     for source in stored_sources(log):
-        Places(log, source)
+        Offsets(log, source)
     topology_of(home, stream)
 
 

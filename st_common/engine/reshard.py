@@ -14,8 +14,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine import states
 from st_common.engine.committing import APP
+from st_common.engine.cross_shard import NOBODY, Shards, everybody
 from st_common.engine.export import export_folder, seed_folder, seed_path
-from st_common.engine.others import NOBODY, Shards, everybody
 from st_common.engine.owner import Owner, owned
 from st_common.engine.recovery import prepare
 from st_common.engine.run import follow

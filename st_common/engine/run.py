@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
+from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import Committing
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import prepare
-from st_common.engine.sink import Sink
 from st_common.engine.states import end_of
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
@@ -77,7 +77,7 @@ def follow(
         LogError: a segment of the log is missing or damaged.
     """
     keep_freed_memory()
-    sink = Sink()
+    sink = ArchiveQueue()
     archive = Archive(home, stream, sink)
     engine = LocalEngine(home, stream, owner, sink=sink)
     for notice in engine.states.notices:

@@ -20,11 +20,11 @@ class RunSummary:
         cut: fixes that a travelled frame dropped, because it had more of one object than it keeps.
         changes: rows that were told.
         position: the position after the last committed row.
-        operators: tuples that went through each operator, by name (SPEC G10; see `operators.evaluate.Counters`).
+        operators: tuples that went through each operator, by name (SPEC G10; see `operators.turn.part.Counters`).
         nulled: by attribute, in how many fixes its text was of another type, so that it is null there.
         filtered_out: by clause of the stream's `where`, how many records it stopped.
         filtered: by reason, how many fixes were stored and changed nothing (SPEC X11).
-        caches: by kind of moving query, what caches cost (SPEC G6; see `operators.cache_counts.CacheCounts`).
+        caches: by kind of moving query, what caches cost (SPEC G6; see `operators.skeleton.cache_counts`).
     """
 
     stream: str

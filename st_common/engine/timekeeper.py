@@ -14,7 +14,7 @@ import numpy as np
 from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
-from st_common.engine.feed import packets_of
+from st_common.engine.packets import packets_of
 from st_common.errors import LogError
 from st_common.log.control import write_clock
 from st_common.log.log import Log, Segment

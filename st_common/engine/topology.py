@@ -1,6 +1,6 @@
 """What is fixed when a stream is first run: the engine, its shards, and every setting that decides answers.
 
-Settings that say how records are read are not: they stand in the log, and hold from a place on (`log.reading`).
+Settings that say how records are read are not: they stand in the log, and hold from a place on (`log.record_settings`).
 
 Engine and shards change by a reshard alone, which begins a new generation: a folder of its own for the engine's state,
 and the segment from which the engine goes on. Replacing the record is what puts a generation in force.
@@ -16,7 +16,7 @@ from typing import Any
 from st_common.config.home import TOPOLOGY_FILE, Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import StateError
-from st_common.log import reading
+from st_common.log import record_settings as reading
 from st_common.log.log import Log
 from st_common.operations.alerts import tell
 from st_common.operations.records import held_lock, read_record, write_record

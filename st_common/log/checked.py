@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from st_common.errors import LogError
 from st_common.log.control import control_rows
 from st_common.log.log import Log, Segment
-from st_common.log.reading import record_of
+from st_common.log.record_settings import record_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

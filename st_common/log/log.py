@@ -251,7 +251,7 @@ class Log(StoredLog):
         if self._settle is None:
             raise LogError(
                 f"nobody has said how records that are appended to {self._folder} are read",
-                hint="open the log by `log_for(home, stream)` of st_common.log.reading",
+                hint="open the log by `log_for(home, stream)` of st_common.log.record_settings",
             )
         return self._settle
 

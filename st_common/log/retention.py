@@ -3,7 +3,7 @@
 from st_common.errors import LogError
 from st_common.log.keys import RAW, raw_key
 from st_common.log.log import Log, Segment
-from st_common.log.reading import Record, record_of
+from st_common.log.record_settings import Record, record_of
 from st_common.log.whole import is_whole
 
 

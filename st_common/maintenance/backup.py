@@ -23,8 +23,8 @@ from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any
 
-from st_common.answers.feeding import feed_folder
 from st_common.config.home import Home
+from st_common.delivery.stream_feed import feed_folder
 from st_common.engine.log_identity import check_log, positions
 from st_common.engine.owner import now_us
 from st_common.errors import ConfigError, FairwayError, StateError

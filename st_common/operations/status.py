@@ -57,7 +57,7 @@ class StreamStatus:
         nulled: by attribute, in how many fixes it could not be read.
         filtered_out: by clause of the stream's `where`, how many records it stopped.
         filtered: by reason, how many fixes were stored and changed nothing.
-        caches: by kind of query, what caches cost (see `operators.cache_counts`).
+        caches: by kind of query, what caches cost (see `operators.skeleton.cache_counts`).
         phase: what the job is in the middle of, one of `Phase`.
         workers: the processes at it, as `operations.workers.Worker` has them; none in records of older versions.
     """

@@ -12,7 +12,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.log.segment import runs_of
 from st_common.partitioning.middles import middles
 from st_common.partitioning.sample import Floats, PointSource, known

@@ -28,7 +28,7 @@ from st_common.formats.records import RAW_LIMIT, Reason
 from st_common.log.appending import append_records
 from st_common.log.control import has_ended
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.rejects.mended import (
     PAYLOAD_BYTES,
     Mended,

@@ -22,7 +22,7 @@ from st_common.log.appending import append_records, time_of
 from st_common.log.control import write_end
 from st_common.log.event_time import EventTime
 from st_common.log.log import SEGMENT_LIMIT, Log
-from st_common.log.reading import settle
+from st_common.log.record_settings import settle
 from st_common.replay.chunks import chunks
 from st_common.replay.looking_ahead import LookingAhead
 from st_common.replay.memory import Memory

@@ -31,8 +31,8 @@ from st_common.server.place import Place
 from st_common.server.verdict import Verdict, verdict_of
 from st_common.sources.arrival import Arrival, Written
 from st_common.sources.buffer import Buffer
-from st_common.sources.judge import Judge
-from st_common.sources.places import MovedError
+from st_common.sources.offsets import MovedError
+from st_common.sources.reject_rate import RejectRate
 from st_common.sources.writer import HERE, Writer, here, place_of, segments_of
 from st_common.storage import failed
 
@@ -102,7 +102,7 @@ class Intake:
 
     def __init__(self, place: Place, stream: StreamSettings) -> None:
         self.stream = stream
-        self._home, self._judge = place.home, Judge(stream, _SOURCE)
+        self._home, self._judge = place.home, RejectRate(stream, _SOURCE)
         self._writer: Writer | None = None
         self._opening = asyncio.Lock()
         self._buffer = Buffer(_WAITING_BYTES)

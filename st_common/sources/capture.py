@@ -21,7 +21,7 @@ from st_common.replay.files import wall_clock
 from st_common.sources.arrival import Arrival
 from st_common.sources.buffer import Buffer
 from st_common.sources.note import CaptureNote, Notes
-from st_common.sources.places import MovedError
+from st_common.sources.offsets import MovedError
 from st_common.sources.registry import source_of
 from st_common.sources.trouble import said
 from st_common.sources.writer import Writer

@@ -8,13 +8,13 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.formats.said_before import SaidBefore, also
 from st_common.log.appending import append_records, marked
-from st_common.log.reading import log_for, settle
+from st_common.log.record_settings import log_for, settle
 from st_common.position import position_of
 from st_common.replay.files import wall_clock
 from st_common.replay.memory import Memory
 from st_common.sources.arrival import Arrival, Written
-from st_common.sources.judge import Judge
-from st_common.sources.places import MovedError, Places
+from st_common.sources.offsets import MovedError, Offsets
+from st_common.sources.reject_rate import RejectRate
 
 _MOST_BYTES = 8 << 20
 HERE = -1
@@ -64,8 +64,8 @@ class Writer:
     ) -> None:
         self._stream, self._source, self._clock = stream, source, clock
         self.log = log_for(home, stream)
-        self.places = Places(self.log, source)
-        self.judge = Judge(stream, source)
+        self.places = Offsets(self.log, source)
+        self.judge = RejectRate(stream, source)
         self._memory = Memory(stream)
         self.records = self.bytes = self.segments = 0
         self.arrived_us: int | None = None

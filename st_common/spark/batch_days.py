@@ -43,7 +43,7 @@ from st_common.batch.sharded import (
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.engine.others import Shards
+from st_common.engine.cross_shard import Shards
 from st_common.engine.statements import time_of
 from st_common.engine.states import from_bytes, to_bytes
 from st_common.engine.topology import topology_of

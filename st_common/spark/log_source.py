@@ -31,7 +31,7 @@ from st_common.engine.damage import tell_damage
 from st_common.engine.log_identity import departure
 from st_common.errors import ConfigError, LogError
 from st_common.log.log import Log, Segment
-from st_common.log.pieces import Piece, pieces
+from st_common.log.reader import Piece, pieces
 from st_common.log.segment import runs_of
 from st_common.query.created_streams import known_streams
 

@@ -18,12 +18,12 @@ from pyspark.sql import SparkSession
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
+from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.archiver import archiving
 from st_common.engine.export import exported
 from st_common.engine.owner import Owner, now_us, owned, pulsing
 from st_common.engine.recovery import prepare
 from st_common.engine.run import attend, beat, summary
-from st_common.engine.sink import Sink
 from st_common.engine.summary import RunSummary
 from st_common.engine.topology import begin
 from st_common.log.control import write_export
@@ -33,10 +33,10 @@ from st_common.operators.runtime.reshape import joined
 from st_common.operators.state.state import State
 from st_common.spark.causes import cause_of
 from st_common.spark.exchange.crew import Crew
-from st_common.spark.feed import Feed, refuse_micro_batches
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve, serve_partition
 from st_common.spark.session import session
+from st_common.spark.task_settings import TaskSettings, refuse_micro_batches
 
 TURNS = 64
 """How many tasks a job has for each slot, one after the other: when one ends, Spark starts the next."""
@@ -64,7 +64,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
     with owned(home, stream.name, engine="spark") as owner, pulsing(owner):
         prepare(home, stream.name)
         stream = begin(home, stream, engine="spark", shards=stream.shards)
-        feed, sink = Feed.of(home, stream), Sink()
+        feed, sink = TaskSettings.of(home, stream), ArchiveQueue()
         archive = Archive(home, feed.stream, sink)
         with (
             _started(feed, owner) as (start, host),
@@ -87,7 +87,7 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
 
 @contextmanager
 def _started(
-    feed: Feed, owner: Owner
+    feed: TaskSettings, owner: Owner
 ) -> Iterator[tuple[Callable[[], SparkSession], str | None]]:
     """What starts the session of a stream, which has stopped when this is left, and the address that tasks reach.
 
@@ -113,7 +113,7 @@ def _started(
 def on_spark(
     spark: SparkSession,
     home: Home,
-    feed: Feed,
+    feed: TaskSettings,
     owner: Owner,
     *,
     until_idle: bool = True,
@@ -123,7 +123,7 @@ def on_spark(
 
     The log ends before segment `end` if that is given.
     """
-    sink = Sink()
+    sink = ArchiveQueue()
     archive = Archive(home, feed.stream, sink)
     with (
         engine_on(spark, home, feed, owner, end=end, sink=sink) as engine,
@@ -138,11 +138,11 @@ def on_spark(
 def engine_on(
     spark: SparkSession,
     home: Home,
-    feed: Feed,
+    feed: TaskSettings,
     owner: Owner,
     *,
     end: int | None = None,
-    sink: Sink | None = None,
+    sink: ArchiveQueue | None = None,
 ) -> Iterator[ResidentEngine]:
     """An engine with a job of its own in a session; both have ended when this is left."""
     with _engine(lambda: spark, home, feed, owner, end=end, sink=sink) as engine:
@@ -153,12 +153,12 @@ def engine_on(
 def _engine(
     start: Callable[[], SparkSession],
     home: Home,
-    feed: Feed,
+    feed: TaskSettings,
     owner: Owner,
     *,
     host: str | None = None,
     end: int | None = None,
-    sink: Sink | None = None,
+    sink: ArchiveQueue | None = None,
 ) -> Iterator[ResidentEngine]:
     """An engine whose tasks come once a session has started; until then this process steps the shards.
 
@@ -192,7 +192,7 @@ def _host_of(spark: SparkSession) -> str:
     return spark.sparkContext.getConf().get("spark.driver.host") or _LOOPBACK
 
 
-def _stand_in(crew: Crew, feed: Feed) -> None:
+def _stand_in(crew: Crew, feed: TaskSettings) -> None:
     """Steps all shards in this process, until tasks have come."""
     # Whatever it ends by was told to the engine, unless the engine is gone.
     with contextlib.suppress(Exception):
@@ -282,7 +282,9 @@ def states_on(
 ) -> list[State]:
     """As `states_of_shards`, in a session that is there already."""
     segment = write_export(Log(home.log(stream.name)), arrival_us=now_us()).number
-    engine = on_spark(spark, home, Feed.of(home, stream), owner, end=segment + 1)
+    engine = on_spark(
+        spark, home, TaskSettings.of(home, stream), owner, end=segment + 1
+    )
     found = exported(home, stream.name, segment, stream.shards)
     era = engine.era
     return [joined(found, following=era.following, guests=era.by_reach)]

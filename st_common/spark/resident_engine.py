@@ -9,10 +9,9 @@ import pyarrow as pa
 
 from st_common import tables
 from st_common.config.home import Home
+from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.committing import APP, Committing
-from st_common.engine.feed import step_settings
-from st_common.engine.local import BASE_S
-from st_common.engine.others import (
+from st_common.engine.cross_shard import (
     NOBODY,
     Asking,
     Shards,
@@ -20,9 +19,10 @@ from st_common.engine.others import (
     changes_kind,
     everybody,
 )
+from st_common.engine.local import BASE_S
 from st_common.engine.owner import Owner
 from st_common.engine.pace import Pace
-from st_common.engine.sink import Sink
+from st_common.engine.packets import step_settings
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Heard, Timekeeper
 from st_common.log.control import control_rows
@@ -43,8 +43,8 @@ from st_common.spark.exchange.eras import (
     wider,
 )
 from st_common.spark.exchange.results import Told
-from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.shard import Ints, failures_in, foreign_in, read_result
+from st_common.spark.task_settings import TaskSettings, tasks_folder
 from st_common.storage import make_folder
 
 BATCH_BYTES = 16 << 20
@@ -86,13 +86,13 @@ class ResidentEngine(Committing):
     def __init__(
         self,
         home: Home,
-        feed: Feed,
+        feed: TaskSettings,
         crew: Crew,
         owner: Owner | None = None,
         *,
         check: Callable[[], None] = lambda: None,
         end: int | None = None,
-        sink: Sink | None = None,
+        sink: ArchiveQueue | None = None,
     ) -> None:
         super().__init__(home, feed.stream, owner)
         self.settings = step_settings(feed.stream)

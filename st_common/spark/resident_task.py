@@ -21,13 +21,13 @@ import numpy as np
 
 from st_common.config.home import Home
 from st_common.contracts import load_contract
+from st_common.engine.archive_queue import end_of
+from st_common.engine.cross_shard import NOBODY, asking_in, undealt_in
 from st_common.engine.export import asked_exports, export_path
-from st_common.engine.others import NOBODY, asking_in, undealt_in
-from st_common.engine.sink import end_of
 from st_common.engine.states import States, save
 from st_common.errors import FairwayError
 from st_common.log.log import Segment
-from st_common.log.pieces import Piece
+from st_common.log.reader import Piece
 from st_common.operations.workers import Meter
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.hosting import hosted
@@ -60,13 +60,15 @@ from st_common.spark.exchange.wire import (
     connected,
     failure,
 )
-from st_common.spark.feed import Feed
 from st_common.spark.shard import Notes, result_blob
+from st_common.spark.task_settings import TaskSettings
 
 _CATCH_UP_BYTES = 32 << 20
 
 
-def serve(address: Address, keys: Keys, feed: Feed, *, stands_in: bool = False) -> None:
+def serve(
+    address: Address, keys: Keys, feed: TaskSettings, *, stands_in: bool = False
+) -> None:
     """Steps shards for the driver at an address until it says that this is the end.
 
     Args:
@@ -103,7 +105,7 @@ def serve(address: Address, keys: Keys, feed: Feed, *, stands_in: bool = False) 
 
 @contextmanager
 def _answering(
-    host: str, keys: Keys, feed: Feed
+    host: str, keys: Keys, feed: TaskSettings
 ) -> Iterator[tuple[Peers, Decoding, GuestService]]:
     """This task for others, at the address by which it reaches its driver, and what it answers them by."""
     regions = RegionService(Home(Path(feed.home)), feed.stream.space)
@@ -117,7 +119,11 @@ def _answering(
 
 
 def _work(
-    wire: Wire, feed: Feed, peers: Peers, decoding: Decoding, guests: GuestService
+    wire: Wire,
+    feed: TaskSettings,
+    peers: Peers,
+    decoding: Decoding,
+    guests: GuestService,
 ) -> None:
     """Does what the driver says, until it says that this is the end, or something cannot be used."""
     task = _Task(wire, feed, peers, decoding, guests)
@@ -132,7 +138,7 @@ def _work(
 
 
 def serve_partition(
-    address: Address, keys: Keys, feed: Feed, _part: Iterable[int]
+    address: Address, keys: Keys, feed: TaskSettings, _part: Iterable[int]
 ) -> None:
     """What a task of the job does with its partition, which has nothing in it but that: see `serve`."""
     serve(address, keys, feed)
@@ -163,7 +169,7 @@ class _Task:
     def __init__(
         self,
         wire: Wire,
-        feed: Feed,
+        feed: TaskSettings,
         peers: Peers,
         decoding: Decoding,
         guests: GuestService,

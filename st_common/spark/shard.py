@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from st_common.engine.others import NOT_ASKING, Asking
+from st_common.engine.cross_shard import NOT_ASKING, Asking
 from st_common.engine.timekeeper import heard
 from st_common.operators.events.packet import Packet, filtered_out_of, nulled_in
 from st_common.operators.runtime.failed import Failure

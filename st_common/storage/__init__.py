@@ -1,4 +1,7 @@
-"""Where the bytes of a home lie: one small port, and the local disk behind it."""
+"""Where the bytes of logs, states and small records lie: one small port, and the local disk behind it.
+
+Delta tables go their own way (`tables`). What an object holds is not known here. Begin with `protocol`, then `local`.
+"""
 
 from st_common.storage.local import (
     LocalStorage,

@@ -1,4 +1,8 @@
-"""Delta tables without a JVM: create, append once, replace, read, compact, purge."""
+"""Delta tables without a JVM, by delta-rs: create, append once, replace, read, compact, purge.
+
+What a table looks like is said by its contract (`contracts`); when it is compacted or purged, by `maintenance`. Tables
+that jobs on Spark write are opened here too, and committed by `spark.delta`. Begin with `writing`, then `reading`.
+"""
 
 from st_common.tables.compaction import compact, vacuum
 from st_common.tables.creation import create

@@ -25,7 +25,7 @@ from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.log.control import write_end
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.builder import query
 from st_common.query.registry import register
 from st_common.query.text import parse

@@ -7,7 +7,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 
-from st_common.engine.others import asked_by, changes_kind
+from st_common.engine.cross_shard import asked_by, changes_kind
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import Own, Told
 from st_common.operators.guests.cells import Cells

@@ -10,7 +10,7 @@ from typing import Any
 
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.launcher import find
 from st_common.operations.process import kill_session
 from st_common.operations.status import read_status

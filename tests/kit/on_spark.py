@@ -13,8 +13,8 @@ from st_common.config.stream import StreamSettings
 from st_common.engine.owner import owned
 from st_common.engine.topology import frozen
 from st_common.log.seeds import seeds_folder
-from st_common.spark.feed import Feed
 from st_common.spark.resident import on_spark
+from st_common.spark.task_settings import TaskSettings
 
 
 def follow_on(
@@ -32,7 +32,7 @@ def follow_on(
     keyed = frozen(home, stream, engine="spark", shards=shards)
     keyed = replace(keyed, shards=shards)
     with owned(home, stream.name, engine="spark") as owner:
-        on_spark(spark, home, Feed.of(home, keyed), owner)
+        on_spark(spark, home, TaskSettings.of(home, keyed), owner)
 
 
 def replayed_on(

@@ -5,7 +5,7 @@ from pathlib import Path
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 
 
 def ran_home(root: Path, conf: str, stream: str, records: str) -> Home:

@@ -35,7 +35,7 @@ from st_common.engine.topology import frozen, topology_of
 from st_common.layers.load import load
 from st_common.log.control import write_clock, write_end
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.area_store import HomeAreas
 from st_common.query.layer_following import follow_layers
 from st_common.query.registry import carry_out, suspend

@@ -10,12 +10,12 @@ from random import Random
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
-from st_common.engine.sink import Sink
+from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.topology import frozen
 from st_common.spark.exchange.crew import Crew
-from st_common.spark.feed import Feed
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve
+from st_common.spark.task_settings import TaskSettings
 
 _AGAIN_S = 0.01
 
@@ -64,8 +64,8 @@ def follow_resident(
     """
     rng = None if seed is None else Random(seed)
     keyed = replace(frozen(home, stream, engine="spark", shards=shards), shards=shards)
-    feed = Feed.of(home, keyed)
-    crew, sink = Crew(shards, "127.0.0.1"), Sink()
+    feed = TaskSettings.of(home, keyed)
+    crew, sink = Crew(shards, "127.0.0.1"), ArchiveQueue()
     archive = Archive(home, keyed, sink)
     with tasks_of(crew, feed, tasks):
         engine = ResidentEngine(home, feed, crew, sink=sink)

@@ -14,9 +14,9 @@ from st_common.engine.export import (
     seed_folder,
     seed_path,
 )
-from st_common.engine.feed import packets, step_settings
 from st_common.engine.local import layers_of
 from st_common.engine.owner import Owner
+from st_common.engine.packets import packets, step_settings
 from st_common.engine.states import end_of, load, save
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.log.control import write_export

@@ -17,8 +17,8 @@ from st_common.batch.reprocess import reprocess
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.engine.backfill import Backfill
-from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import layers_of
+from st_common.engine.packets import packets_of, step_settings
 from st_common.engine.run import run
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import ConfigError, LogError, QueryError

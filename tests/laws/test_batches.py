@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.decode import joined
+from st_common.decode import batch as joined
 from st_common.engine import archive, pace
-from st_common.engine.feed import packets, packets_of, step_settings
+from st_common.engine.packets import packets, packets_of, step_settings
 from st_common.log.log import Log
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.stages import step

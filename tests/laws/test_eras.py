@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from st_common.config.home import Home
-from st_common.engine.others import NOBODY
+from st_common.engine.cross_shard import NOBODY
 from st_common.engine.run import run
 from st_common.log.log import Log
 from st_common.operators.guests.answering import Told
@@ -22,7 +22,7 @@ from st_common.spark import resident_engine
 from st_common.spark.exchange.decoding import Decoding
 from st_common.spark.exchange.eras import Era, begin_era, era_of, states_of, wider
 from st_common.spark.exchange.guests import GUESTS, TOLD, GuestService
-from st_common.spark.feed import Feed
+from st_common.spark.task_settings import TaskSettings
 from st_common.storage import make_folder
 from tests.kit import cars
 from tests.kit.cars import told
@@ -181,7 +181,7 @@ def test_one_query_has_one_shard_follow_all_objects(tmp_path):
     carry_out(home, {"cars": CARS}, parse(STEPS[1]), owner="me", now_us=0)
     drive(home, range(20))
     follow_resident(home, CARS, shards=4, tasks=2)
-    feed = Feed.of(home, replace(CARS, shards=4))
+    feed = TaskSettings.of(home, replace(CARS, shards=4))
     era = era_of(home, feed, committed=position_of(Log(home.log("cars")).end(), 0))
     (judge,) = owners_of(["near"], 4).tolist()
     assert era.following == {judge}
@@ -206,7 +206,7 @@ def test_a_shard_that_knows_guests_knows_fewer_than_all_objects(tmp_path):
     for second in range(0, 12, 4):
         drive(home, range(second, second + 4))
         follow_resident(home, CARS, shards=4, tasks=2)
-    feed = Feed.of(home, replace(CARS, shards=4))
+    feed = TaskSettings.of(home, replace(CARS, shards=4))
     era = era_of(home, feed, committed=position_of(Log(home.log("cars")).end(), 0))
     assert (era.following, era.by_reach) == (NOBODY, True)
     states = [
@@ -226,7 +226,7 @@ def test_what_nobody_has_at_hand_is_made_of_what_is_stored_and_the_log(tmp_path)
     carry_out(home, {"cars": CARS}, parse(STEPS[0]), owner="me", now_us=0)
     drive(home, range(12))
     follow_resident(home, CARS, shards=3, tasks=2)
-    feed = Feed.of(home, replace(CARS, shards=3))
+    feed = TaskSettings.of(home, replace(CARS, shards=3))
     log = Log(home.log("cars"))
     start = log.end() - 3
     service = GuestService(feed, Decoding(feed))
@@ -256,7 +256,7 @@ def test_a_shard_of_an_era_of_its_own_knows_its_own_objects_alone(tmp_path):
     carry_out(home, {"cars": CARS}, parse(STEPS[0]), owner="me", now_us=0)
     drive(home, range(20))
     follow_resident(home, CARS, shards=4, tasks=2)
-    feed = Feed.of(home, replace(CARS, shards=4))
+    feed = TaskSettings.of(home, replace(CARS, shards=4))
     era = era_of(home, feed, committed=position_of(Log(home.log("cars")).end(), 0))
     assert era == Era(start=0, following=NOBODY)
     states = [
@@ -269,7 +269,7 @@ def test_a_shard_of_an_era_of_its_own_knows_its_own_objects_alone(tmp_path):
 def test_eras_behind_the_end_of_a_table_that_was_put_back_are_forgotten(tmp_path):
     home, stream = Home(tmp_path), replace(CARS, shards=2)
     make_folder(home.stream("cars") / "resident")
-    feed = Feed.of(home, stream)
+    feed = TaskSettings.of(home, stream)
     first = era_of(home, feed, committed=-1)
     assert first == Era(start=0, following=NOBODY)
     second = begin_era(home, feed, first, Era(start=0, following=frozenset([1])))

@@ -15,9 +15,9 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode.packed import Encoder
 from st_common.engine.archive import Archive
-from st_common.engine.feed import packets_of, step_settings
 from st_common.engine.local import LocalEngine
-from st_common.log.pieces import pieces
+from st_common.engine.packets import packets_of, step_settings
+from st_common.log.reader import pieces
 from st_common.operators.events.packet import Packet
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State

@@ -15,7 +15,7 @@ from st_common import tables
 from st_common.checks.archived import wrongly_filtered
 from st_common.checks.verify import verify
 from st_common.config.home import Home
-from st_common.engine import tail
+from st_common.engine import filter_decisions as tail
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.geometry.space import PLANE

@@ -20,7 +20,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.engine.archive import Archive
-from st_common.engine.feed import packets_of
+from st_common.engine.packets import packets_of
 from st_common.engine.topology import begin
 from st_common.log.log import Log
 from st_common.operators.events.packet import Packet

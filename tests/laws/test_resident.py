@@ -14,7 +14,7 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.config.spark import SparkSettings
 from st_common.engine import archive
-from st_common.engine.tail import Tail, newest_states
+from st_common.engine.filter_decisions import FilterDecisions, newest_states
 from st_common.engine.topology import keyed
 from st_common.errors import StateError
 from st_common.log.log import Log
@@ -183,7 +183,7 @@ def test_what_tasks_decoded_and_filtered_is_archived_as_what_is_read_anew(
 def filtered_from(home, stream, start):
     """What is filtered from a segment on, by who reads the log from there, whatever states there are."""
     log = Log(home.log("grid"))
-    tail = Tail(home, keyed(home, stream), log, start)
+    tail = FilterDecisions(home, keyed(home, stream), log, start)
     tail.decide(log.end())
     filtered = tail.reasons._filtered
     return filtered.position.tolist(), filtered.reason.tolist(), filtered.value.tolist()

@@ -10,7 +10,7 @@ from st_common.server import intake
 from st_common.server.changes import Hub
 from st_common.server.intake import Intake
 from st_common.sources import writer
-from st_common.sources.places import Places
+from st_common.sources.offsets import Offsets
 from st_common.storage import local as disks
 from tests.kit import served_histories
 from tests.kit.effort import tries
@@ -101,7 +101,7 @@ real_fsync, real_sync_folder = System.fsync, disks._sync_folder
     "plant",
     [
         pytest.param((writer, "_own_places", none), id="keys of others move"),
-        pytest.param((Places, "announce", nothing), id="keys are not announced"),
+        pytest.param((Offsets, "announce", nothing), id="keys are not announced"),
         pytest.param((Hub, "_news", from_the_first), id="told again"),
         pytest.param((Hub, "join", past_what_waits), id="resumed too late"),
         pytest.param(

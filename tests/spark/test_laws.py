@@ -14,8 +14,8 @@ from st_common.config.home import Home
 from st_common.engine.owner import owned
 from st_common.errors import LogError
 from st_common.spark.continuous.shard_keys import shard_keys
-from st_common.spark.feed import Feed
 from st_common.spark.resident import engine_on
+from st_common.spark.task_settings import TaskSettings
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import in_row_order, run_steps, told, told_by_oracle
@@ -52,7 +52,7 @@ def run_stream(spark, home, stream, *, batches=None):
     """Follows a stream by batches of a few segments to the log's end, or for so many batches and then drops it."""
     with (
         owned(home, stream.name, engine="spark") as owner,
-        engine_on(spark, home, Feed.of(home, stream), owner) as engine,
+        engine_on(spark, home, TaskSettings.of(home, stream), owner) as engine,
     ):
         engine.take_at_most(3)
         done = 0

@@ -421,6 +421,7 @@ def test_options_of_the_file_count_on_spark_too(spark, tmp_path):
 
 
 @pytest.mark.spec("S7")
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("race", range(RACES))
 def test_loads_by_both_engines_and_maintenance_in_a_race_lose_no_commit(
     spark, tmp_path, race
@@ -457,7 +458,7 @@ def test_loads_by_both_engines_and_maintenance_in_a_race_lose_no_commit(
         ]
         try:
             for one in racing:
-                one.result(timeout=300)
+                one.result(timeout=600)
         finally:
             ended.set()
         for one in beside:

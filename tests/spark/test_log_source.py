@@ -10,7 +10,7 @@ from st_common.engine.run import run
 from st_common.errors import ConfigError, LogError
 from st_common.log import appending
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.query.registry import register
 from st_common.query.text import parse
 from st_common.replay.files import replay

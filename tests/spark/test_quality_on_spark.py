@@ -19,7 +19,7 @@ from st_common.config.streams import load_streams
 from st_common.contracts import contract_names, load_contract
 from st_common.engine.archive import Archive
 from st_common.errors import ContractError
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.quality.engines import LOCAL
 from st_common.quality.finding import data_label
 from st_common.quality.table_check import check_table

@@ -22,10 +22,10 @@ from st_common.spark import resident, resident_engine
 from st_common.spark.exchange import wire
 from st_common.spark.exchange.crew import Crew
 from st_common.spark.exchange.wire import Keys
-from st_common.spark.feed import Feed, tasks_folder
 from st_common.spark.resident import Job, on_spark, states_on
 from st_common.spark.resident_engine import ResidentEngine
 from st_common.spark.resident_task import serve_partition
+from st_common.spark.task_settings import TaskSettings, tasks_folder
 from st_common.storage import make_folder
 from tests.kit.cars import CARS, QUERIES, drive, told
 from tests.kit.on_spark import follow_on
@@ -52,7 +52,7 @@ def expected(tmp_path_factory):
 def followed(spark, home: Home, meddle) -> None:
     """Follows the log a segment a batch on two shards; `meddle` is told of each batch and of the tasks' processes."""
     stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
-    feed = Feed.of(home, stream)
+    feed = TaskSettings.of(home, stream)
     crew = Crew(2, "127.0.0.1")
     job = Job(lambda: spark, 2, partial(serve_partition, crew.address, crew.keys, feed))
     engine = ResidentEngine(home, feed, crew, check=job.check)
@@ -139,7 +139,7 @@ def test_the_driver_steps_all_shards_until_spark_has_started(spark, expected, tm
 
     stream = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
     with owned(home, "cars", engine="spark") as owner:
-        feed, until_s = Feed.of(home, stream), time.monotonic() + 120
+        feed, until_s = TaskSettings.of(home, stream), time.monotonic() + 120
         with resident._engine(start, home, feed, owner, host="127.0.0.1") as engine:
             for _ in range(10):
                 engine.take_at_most(1)
@@ -171,7 +171,7 @@ def test_a_reshard_takes_over_what_tasks_knew(spark, expected, tmp_path):
     home = home_with_cars(tmp_path, 25)
     with_two = replace(frozen(home, CARS, engine="spark", shards=2), shards=2)
     with owned(home, "cars", engine="spark") as owner:
-        on_spark(spark, home, Feed.of(home, with_two), owner, end=20)
+        on_spark(spark, home, TaskSettings.of(home, with_two), owner, end=20)
     export = partial(states_on, spark)
     done = reshard(home, CARS, engine="spark", shards=3, export=export)
     assert done.objects == 60
@@ -179,7 +179,7 @@ def test_a_reshard_takes_over_what_tasks_knew(spark, expected, tmp_path):
     drive(home, range(25, 40))
     with_three = replace(CARS, shards=3, id_key=with_two.id_key)
     with owned(home, "cars", engine="spark") as owner:
-        on_spark(spark, home, Feed.of(home, with_three), owner)
+        on_spark(spark, home, TaskSettings.of(home, with_three), owner)
     assert tasks_folder(home, "cars").exists()
     reshard(home, CARS, engine="local", shards=1, export=export)
     assert without_places(told(home)) == without_places(expected)

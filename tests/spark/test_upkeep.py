@@ -203,6 +203,7 @@ def test_who_reads_beside_the_upkeep_sees_every_row_once(spark, tmp_path):
 
 
 @pytest.mark.spec("C6")
+@pytest.mark.timeout(900)
 @pytest.mark.parametrize("race", range(RACES))
 def test_days_replaced_by_both_engines_beside_the_upkeep_lose_no_commit(
     spark, tmp_path, race
@@ -237,7 +238,7 @@ def test_days_replaced_by_both_engines_beside_the_upkeep_lose_no_commit(
         ]
         try:
             for one in racing:
-                one.result(timeout=200)
+                one.result(timeout=600)
         finally:
             ended.set()
         beside.result(timeout=60)

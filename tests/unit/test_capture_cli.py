@@ -12,8 +12,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from st_common.cli.capture import replay
 from st_common.cli.frame import FairwayCommand, FairwayGroup
+from st_common.cli.replay import replay
 from st_common.log.log import Log
 
 SETTINGS = """

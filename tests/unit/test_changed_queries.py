@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from st_common.engine.feed import packets
+from st_common.engine.packets import packets
 from st_common.engine.states import States
 from st_common.operators.runtime.stages import step
 from st_common.operators.runtime.stored import delta_from_blob

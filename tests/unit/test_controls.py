@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common.answers.outlets import Outlet
-from st_common.answers.passing_time import SourceTime, time_now
 from st_common.checks.archived import controls_of
 from st_common.checks.history import registered_by
 from st_common.checks.verify import verify
@@ -40,9 +39,10 @@ from st_common.controls.rows import (
     Replace,
 )
 from st_common.controls.writing import payload_of, to_bytes
+from st_common.delivery.watermarks import SourceTime, time_now
 from st_common.engine.archive import Archive
 from st_common.engine.export import asked_exports
-from st_common.engine.feed import packets_of, step_settings
+from st_common.engine.packets import packets_of, step_settings
 from st_common.engine.run import run
 from st_common.engine.timekeeper import Timekeeper
 from st_common.errors import LogError

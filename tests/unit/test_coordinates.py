@@ -13,7 +13,7 @@ from st_common.decode import decode
 from st_common.decode.degrees import coordinates_of, with_point
 from st_common.decode.points import points_of
 from st_common.errors import ConfigError
-from st_common.log.reading import reading_of, with_reading
+from st_common.log.record_settings import reading_of, with_reading
 
 pytestmark = pytest.mark.spec("B7")
 

@@ -13,7 +13,7 @@ from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode.columns import judge_columns
 from st_common.decode.decoded import Decoded
-from st_common.decode.judge import judge, one_arrival
+from st_common.decode.interpret import interpret, one_arrival
 from st_common.formats.records import Records
 
 NOW = 1_700_000_000_000_000
@@ -49,7 +49,7 @@ def judged(fields: dict[str, pa.Array], stream: StreamSettings, count: int) -> D
         fields=fields,
         raw=lambda rows: pa.repeat(pa.scalar(b""), len(rows)),
     )
-    return judge(records, stream, one_arrival(NOW, records))
+    return interpret(records, stream, one_arrival(NOW, records))
 
 
 @st.composite

@@ -8,11 +8,11 @@ from st_common.client.put import put
 from st_common.config.home import Home
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.formats.encodings import as_utf8, as_written, encoding_of, encoding_seen
 from st_common.log.log import Log
-from st_common.log.reading import reading_of, with_reading
+from st_common.log.record_settings import reading_of, with_reading
 
 pytestmark = pytest.mark.spec("B7")
 

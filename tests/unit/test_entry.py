@@ -13,7 +13,7 @@ from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.errors import ConfigError
-from st_common.log.reading import reading_of, with_reading
+from st_common.log.record_settings import reading_of, with_reading
 from st_common.spark.continuous.prepared import stream_settings
 
 PLAIN = {"object": "id", "event_ts": "t", "x": "lon", "y": "lat"}

@@ -17,7 +17,7 @@ from st_common.decode import decode
 from st_common.detect.report import Detected, detect, to_toml
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.log.reading import log_for, reading_of, with_reading
+from st_common.log.record_settings import log_for, reading_of, with_reading
 from st_common.replay.files import replay
 from st_common.replay.sample import sample_of
 from st_common.replay.tally import Tally

@@ -19,12 +19,12 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.decode.packed import from_bytes, to_bytes
-from st_common.engine.feed import packets_of
+from st_common.engine.packets import packets_of
 from st_common.engine.run import run
 from st_common.errors import ConfigError
-from st_common.log.reading import log_for, reading_of, with_reading
+from st_common.log.record_settings import log_for, reading_of, with_reading
 from st_common.operations.status import read_status
 from st_common.replay.files import replay
 from st_common.replay.tally import Tally

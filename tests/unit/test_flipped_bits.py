@@ -21,7 +21,7 @@ from st_common.log.log import Log
 from st_common.log.log_purging import purge_records
 from st_common.query.area_store import areas
 from st_common.query.created_streams import created_streams
-from st_common.sources.places import Places
+from st_common.sources.offsets import Offsets
 from st_common.sources.registry import source_of
 from st_common.sources.writer import Writer
 from st_common.tables.durable import log_name
@@ -115,7 +115,7 @@ def told(root: Path) -> list[object]:
     ]
     registered = areas(home), created_streams(home)
     answers = (answer(home, name).to_pylist() for name in ("west", "counted"))
-    return [*rows, *answers, *registered, Places(Log(home.log("grid")), "drop").read()]
+    return [*rows, *answers, *registered, Offsets(Log(home.log("grid")), "drop").read()]
 
 
 def flip(path: Path, draw: random.Random) -> None:

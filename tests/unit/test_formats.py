@@ -12,7 +12,7 @@ from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.errors import ConfigError, LogError
 from st_common.formats.registry import FORMATS
-from st_common.log.reading import reading_of, with_reading
+from st_common.log.record_settings import reading_of, with_reading
 from st_common.replay.chunks import chunks
 
 CARS = StreamSettings(

@@ -14,7 +14,7 @@ from st_common.config.streams import load_streams
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 
 pytestmark = pytest.mark.spec("B7")
 

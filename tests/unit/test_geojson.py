@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.replay.chunks import chunks
 from tests.kit.effort import tries

@@ -17,9 +17,9 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.decode import decode
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.errors import ConfigError
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.replay.chunks import chunks
 from st_common.replay.files import replay
 from st_common.replay.readable import refuse_unreadable

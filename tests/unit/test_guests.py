@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from st_common.controls.rows import Drop, Register, Replace
 from st_common.controls.writing import to_bytes
-from st_common.engine.others import asked_by, asking_in, changes_kind
+from st_common.engine.cross_shard import asked_by, asking_in, changes_kind
 from st_common.geometry.circles import points_in_circles
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.operators.events.packet import Packet, control_packet, pack

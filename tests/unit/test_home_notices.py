@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from st_common.cli import app
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.server.place import Place
 from tests.kit.ran_home import ran_home
 from tests.kit.server_http import served

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.errors import ConfigError
 from st_common.formats.registry import format_of
 from tests.kit.effort import tries

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import Decoded, decode
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.detect.report import detect
 from st_common.replay.chunks import chunks
 from st_common.sources.framing import of_document, of_message

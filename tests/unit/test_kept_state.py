@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from st_common.config.home import Home
-from st_common.engine.feed import packets, step_settings
+from st_common.engine.packets import packets, step_settings
 from st_common.errors import StateError
 from st_common.log.log import Log
 from st_common.operators.runtime.stages import step

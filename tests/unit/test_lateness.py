@@ -13,7 +13,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.run import run
 from st_common.log.control import write_end
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from tests.kit.effort import tries
 
 BASE = 1_700_000_000

@@ -18,8 +18,8 @@ from st_common.log.appending import append_records
 from st_common.log.event_time import EventTime
 from st_common.log.leaps import judged
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
-from st_common.log.reading import log_for
+from st_common.log.reader import pieces
+from st_common.log.record_settings import log_for
 from tests.kit.effort import tries
 
 SECOND, DAY = 1_000_000, 86_400_000_000

@@ -10,7 +10,7 @@ from st_common.answers.live_places import LivePlaces
 from st_common.engine.run import run
 from st_common.history.latest import flush_latest
 from st_common.log.control import write_clock
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.log.stored_log import StoredLog
 from st_common.position import position_of
 from st_common.server.asked import Asked, Kept

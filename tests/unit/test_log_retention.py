@@ -9,18 +9,18 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from st_common.answers.feeding import feed_folder
 from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
+from st_common.delivery.stream_feed import feed_folder
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
 from st_common.errors import LogError
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 from st_common.log.log_purging import purge_records, to_cut
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.maintenance.held import held
 from st_common.maintenance.log_retention import LogRetained, retain_logs
 from st_common.query.registry import register

@@ -9,7 +9,7 @@ from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import stream_of_table
 from st_common.log.log import Log
-from st_common.sources.judge import Judge
+from st_common.sources.reject_rate import RejectRate
 
 pytestmark = pytest.mark.spec("B6")
 
@@ -155,7 +155,7 @@ def test_a_feed_of_odd_dates_warns():
         "format": "csv",
         "columns": {"object": "id", "event_ts": "t", "x": "lon", "y": "lat"},
     }
-    judge = Judge(stream_of_table("cars", table, Path("streams.toml")), "harbour")
+    judge = RejectRate(stream_of_table("cars", table, Path("streams.toml")), "harbour")
     judge.look(BOOT.encode(), arrival_us=NOW_US)
     assert f"source harbour: 8 of 8 fixes are {QUESTION}" in (
         judge.warning(now_us=NOW_US) or ""

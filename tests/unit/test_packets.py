@@ -15,14 +15,14 @@ from st_common.checks.audit import audit
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.decode import joined
+from st_common.decode import batch as joined
 from st_common.decode.packed import Encoder, from_bytes
 from st_common.engine.run import run
 from st_common.errors import LogError
 from st_common.log import appending
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
-from st_common.log.reading import begin_anew
+from st_common.log.reader import pieces
+from st_common.log.record_settings import begin_anew
 from st_common.log.retention import remove_raw
 from st_common.log.segment import HEADER_BYTES, SEGMENT_LIMIT
 from st_common.operations.alerts import read_alerts

@@ -18,7 +18,7 @@ from st_common.log import packs as packs_module
 from st_common.log.log import Log
 from st_common.log.log_purging import purge_records
 from st_common.log.packing import CLOSED_US, DUE_US, MOST_FILES, pack, pack_when_due
-from st_common.log.reading import begin_anew
+from st_common.log.record_settings import begin_anew
 from st_common.log.retention import remove_raw
 from st_common.maintenance.backup import back_up
 from st_common.storage import LocalStorage

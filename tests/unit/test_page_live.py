@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from tests.kit.server_http import Engine, served
 from tests.kit.server_page import CSV, fix, place_in, post, unpacked
 

@@ -8,7 +8,7 @@ import pytest
 
 from st_common.layers.load import load
 from st_common.log.log import Log
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.status import StreamStatus, write_status
 from st_common.position import position_of
 from tests.kit.server_http import Engine, served

@@ -28,7 +28,7 @@ from st_common.engine.run import run
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError, QueryError
 from st_common.log.control import write_end
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.status import read_status
 from st_common.quality.tally import tally
 from st_common.query.registry import register

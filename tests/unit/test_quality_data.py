@@ -20,7 +20,7 @@ from st_common.config.streams import load_streams
 from st_common.contracts import read_stream_contract
 from st_common.engine.archive import Archive
 from st_common.errors import ContractError
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.alerts import read_alerts
 from st_common.operations.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data

@@ -19,8 +19,8 @@ from st_common.engine.topology import begin
 from st_common.errors import LogError, StateError
 from st_common.log.control import write_clock
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
-from st_common.log.reading import (
+from st_common.log.reader import pieces
+from st_common.log.record_settings import (
     Readings,
     begin_anew,
     log_for,

@@ -27,7 +27,7 @@ from st_common.formats.arrow_rows import packed
 from st_common.formats.said_before import SaidBefore, put_in_front
 from st_common.log.control import control_rows, write_end
 from st_common.log.log import Log
-from st_common.log.reading import settle
+from st_common.log.record_settings import settle
 from st_common.quality.report import rejected_on
 from st_common.rejects.replay import Replayed, replay_rejects
 from st_common.storage import LocalStorage

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from st_common.engine.feed import packets, step_settings
+from st_common.engine.packets import packets, step_settings
 from st_common.errors import StateError
 from st_common.log.log import Log
 from st_common.operators.aggregate.groups import Groups

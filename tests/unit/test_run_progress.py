@@ -13,7 +13,7 @@ from st_common.cli import app
 from st_common.cli.progress import progress_of_run, words_of_run
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.status import StreamStatus, read_status
 from st_common.position import position_of
 

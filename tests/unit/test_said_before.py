@@ -14,13 +14,13 @@ from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.engine.archive import Archive
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
-from st_common.log.reading import log_for
+from st_common.log.reader import pieces
+from st_common.log.record_settings import log_for
 from st_common.rejects.replay import replay_rejects
 from st_common.replay.files import replay
 from st_common.sources.arrival import Arrival
 from st_common.sources.framing import of_message
-from st_common.sources.places import MovedError
+from st_common.sources.offsets import MovedError
 from st_common.sources.writer import Writer
 from tests.kit.feeding import capturing, killed, until_records
 from tests.kit.ports import free_port

@@ -129,11 +129,11 @@ def modules_that_use(name: str) -> set[str]:
 
 def test_whoever_judges_whether_records_can_be_read_does_it_in_one_way():
     """`check`, `replay` and feeds count one sample in one tally: a second judge may refuse what the first promises."""
-    judges = {"replay/readable.py", "sources/judge.py", "detect/report.py"}
+    judges = {"replay/readable.py", "sources/reject_rate.py", "detect/report.py"}
     assert modules_that_use("is_mostly_rejected") == judges
     assert modules_that_use("sample_of") == {"replay/readable.py"}
     assert modules_that_use("sample_of_bytes") == judges - {"replay/readable.py"}
-    assert modules_that_use("refuse_unreadable") == {"cli/capture.py"}
+    assert modules_that_use("refuse_unreadable") == {"cli/replay.py"}
 
 
 def test_names_of_columns_are_guessed_in_one_place():

@@ -16,7 +16,7 @@ from st_common.config.spark import SparkSettings
 from st_common.config.stream import CLEANING, StreamSettings
 from st_common.config.streams import load_streams, stream_of
 from st_common.contracts import load_contract
-from st_common.engine.feed import step_settings
+from st_common.engine.packets import step_settings
 from st_common.engine.topology import begin
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, PLANE

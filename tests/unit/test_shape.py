@@ -1,6 +1,7 @@
 """The shape that CONTRIBUTING.md asks for and ruff has no rule for."""
 
 import ast
+import re
 from collections import Counter
 from itertools import chain
 from pathlib import Path
@@ -14,7 +15,7 @@ MODULES = sorted((ROOT / "st_common").rglob("*.py"))
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 # What the library may have. It is to shrink: lower these with it. Who raises one says in that commit what is worth it.
-MOST_MODULES, MOST_LINES = 1_106, 163_220
+MOST_MODULES, MOST_LINES = 1_107, 163_400
 SMALL_MODULE, MOST_SMALL_ALONE = 60, 60
 
 
@@ -44,6 +45,16 @@ def test_no_module_is_longer_than_its_limit():
         str(path.relative_to(ROOT)): path.read_text().count("\n") for path in MODULES
     }
     assert not {name: n for name, n in lines.items() if n > LONGEST_MODULE}
+
+
+def test_a_folder_says_where_to_begin():
+    """By a module that it names, or lists: who opens it knows what to read first."""
+    for init in (ROOT / "st_common").rglob("__init__.py"):
+        names = {path.stem for path in init.parent.glob("*.py")} - {"__init__"}
+        names |= {path.name for path in init.parent.iterdir() if path.is_dir()}
+        text = ast.get_docstring(ast.parse(init.read_text())) or ""
+        said = set(re.findall(r"[a-z_0-9]+", text))
+        assert len(names) < 4 or names & said, init
 
 
 def test_most_functions_are_shorter_than_half_a_screen():

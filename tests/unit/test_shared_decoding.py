@@ -13,16 +13,16 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.rows import Clock
 from st_common.controls.writing import to_bytes
-from st_common.engine.others import NOBODY, everybody
+from st_common.engine.cross_shard import NOBODY, everybody
 from st_common.errors import LogError
 from st_common.log.appending import append_records
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.log.segment import Segment
 from st_common.spark.exchange import decoding as shared_decoding
 from st_common.spark.exchange.decoding import PACKETS, Decoding, shared_packets
 from st_common.spark.exchange.peers import Peers
 from st_common.spark.exchange.wire import Keys
-from st_common.spark.feed import Feed
+from st_common.spark.task_settings import TaskSettings
 
 pytestmark = pytest.mark.spec("S5", "S7")
 
@@ -129,7 +129,7 @@ def ships(tmp_path, monkeypatch):
     monkeypatch.setattr(shared_decoding, "SHARED_FROM_BYTES", 0)
     stream = stream_of()
     log = written(tmp_path, stream)
-    feed = Feed(home=str(tmp_path), stream=stream)
+    feed = TaskSettings(home=str(tmp_path), stream=stream)
     return log, feed
 
 

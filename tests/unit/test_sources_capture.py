@@ -23,11 +23,11 @@ from st_common.config.keys import Place
 from st_common.config.sources import source_settings
 from st_common.config.streams import load_streams
 from st_common.errors import ConfigError
-from st_common.log.reading import log_for, settle
+from st_common.log.record_settings import log_for, settle
 from st_common.sources.arrival import Arrival
 from st_common.sources.buffer import Buffer
 from st_common.sources.note import Notes, read_notes
-from st_common.sources.places import MovedError, Places
+from st_common.sources.offsets import MovedError, Offsets
 from st_common.sources.writer import Writer
 from st_common.storage import local
 from tests.kit.feeding import (
@@ -92,7 +92,7 @@ def test_a_source_goes_on_behind_what_the_log_has_wherever_it_was_killed(sizes, 
         with contextlib.suppress(_KilledError):
             write_from_where_it_was(home, sizes, dies_at=step)
         assert len(lines_of(home)) == sum(sizes[: step // 2])
-        place = Places(log_for(home, STREAM), "feed").read().get("part", 0)
+        place = Offsets(log_for(home, STREAM), "feed").read().get("part", 0)
         assert place == len(lines_of(home))
         write_from_where_it_was(home, sizes)
         assert lines_of(home) == [f"a,{n},2,3" for n in range(sum(sizes))]

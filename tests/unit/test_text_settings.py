@@ -20,7 +20,7 @@ from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.decode.points import points_of
 from st_common.errors import ConfigError
-from st_common.log.reading import reading_of, with_reading
+from st_common.log.record_settings import reading_of, with_reading
 from st_common.replay.chunks import chunks
 from tests.kit.effort import tries
 

@@ -13,7 +13,7 @@ from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.crs import without_srid
-from st_common.engine.feed import step_settings
+from st_common.engine.packets import step_settings
 from st_common.engine.run import run
 from st_common.log.log import Log
 from st_common.query.printed import to_text

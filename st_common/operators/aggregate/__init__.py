@@ -10,4 +10,6 @@ value, then `+` with the new one:
 
 Values are found anew from the members that a query has now, never by adding and subtracting: so minimum and maximum
 are right after the extreme has left, and the same log gives the same bits.
+
+Who is a member is not known here: see `matching`, `skeleton`, `window`. Begin with `relational`, then `reducing`.
 """

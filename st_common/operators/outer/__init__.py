@@ -10,4 +10,6 @@ What the other operators tell of the query in parentheses is not told on: it com
 An *instant* is a row of the log and an event time. What is told below of one instant counts together, in the order in
 which changes are settled: a row that leaves and comes back, or comes with other values, is one that was corrected.
 So what is told here does not depend on batches, nor on how many changes led from one answer to the next.
+
+Which rows there are is the affair of the operators below. Begin with `specs`, then `phases`.
 """

@@ -15,7 +15,7 @@ from st_common.history.fold import MEMBERS, fold
 from st_common.history.purged import kept_snapshot
 from st_common.history.snapshots import members_of
 from st_common.log.log import Log
-from st_common.log.pieces import pieces
+from st_common.log.reader import pieces
 from st_common.position import row_of, segment_of
 from st_common.query.lookup import queries
 from st_common.server.asked import AbsentError, Asked, known_stream

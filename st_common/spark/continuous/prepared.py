@@ -14,8 +14,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.contracts import load_contract
-from st_common.engine.feed import step_settings
-from st_common.engine.others import NOBODY, Shards, asked_by
+from st_common.engine.cross_shard import NOBODY, Shards, asked_by
+from st_common.engine.packets import step_settings
 from st_common.errors import ConfigError, LayerError, QueryError
 from st_common.layers.features import Features
 from st_common.layers.in_memory import index_of

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from st_common.decode.columns import judge_columns
 from st_common.decode.decoded import Decoded
-from st_common.engine.feed import limits_of
+from st_common.engine.packets import limits_of
 from st_common.errors import QueryError
 from st_common.operators.events.packet import Packet, pack
 from st_common.operators.runtime.stages import Step, step

@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.config.stream import StreamSettings
+from st_common.decode.batch import Part
 from st_common.decode.decoded import Decoded
-from st_common.decode.joined import Part
-from st_common.engine.sink import cut, decided_by, end_of, filtered_by
+from st_common.engine.archive_queue import cut, decided_by, end_of, filtered_by
 from st_common.log.log import Log, Segment
-from st_common.log.pieces import Piece, pieces
-from st_common.log.reading import Readings
+from st_common.log.reader import Piece, pieces
+from st_common.log.record_settings import Readings
 from st_common.operators.position_filter.filter import Filtered
 from st_common.operators.runtime.stages import Step
 from st_common.operators.state.codec import from_blob, table_from_blob, table_to_blob

@@ -21,15 +21,15 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.config.home import Home
+from st_common.engine.archive_queue import end_of
+from st_common.engine.cross_shard import Shards
 from st_common.engine.damage import tell_damage
-from st_common.engine.feed import packets_of
-from st_common.engine.others import Shards
-from st_common.engine.sink import end_of
+from st_common.engine.packets import packets_of
 from st_common.log.log import Segment
-from st_common.log.pieces import Piece
+from st_common.log.reader import Piece
 from st_common.operators.events.packet import Packet
 from st_common.spark.exchange.peers import Arrays, Ask, Peers
-from st_common.spark.feed import Feed
+from st_common.spark.task_settings import TaskSettings
 
 PACKETS = "packets"
 """What others are asked for."""
@@ -51,7 +51,7 @@ class Decoding:
         feed: the stream, and its shards.
     """
 
-    def __init__(self, feed: Feed) -> None:
+    def __init__(self, feed: TaskSettings) -> None:
         self._feed, self._log = feed, feed.log()
         self._notice = partial(tell_damage, Home(Path(feed.home)), feed.stream.name)
         self._held: OrderedDict[_Key, Slice] = OrderedDict()

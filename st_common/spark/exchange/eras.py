@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from st_common.config.home import Home
+from st_common.engine.cross_shard import NOBODY, Asking, Shards, everybody
 from st_common.engine.export import seed_path
-from st_common.engine.others import NOBODY, Asking, Shards, everybody
 from st_common.engine.states import States, load
 from st_common.errors import StateError
 from st_common.operations.records import read_record, write_record
@@ -29,7 +29,7 @@ from st_common.operators.guests.dealing import dealt_by_place
 from st_common.operators.runtime.reshape import joined, split
 from st_common.operators.state.state import State
 from st_common.position import position_of
-from st_common.spark.feed import Feed, tasks_folder
+from st_common.spark.task_settings import TaskSettings, tasks_folder
 from st_common.storage import LocalStorage
 
 _FILE = "eras.json"
@@ -89,7 +89,7 @@ def states_of(home: Home, stream: str, era: Era, shard: int) -> States:
     return States(LocalStorage(folder), folder)
 
 
-def newest_state(states: States, feed: Feed, shard: int, *, upto: int) -> State:
+def newest_state(states: States, feed: TaskSettings, shard: int, *, upto: int) -> State:
     """The newest state of a shard up to a position; where there is none, what a reshard left it."""
     state = states.newest(upto=upto)
     if state.next_segment == 0 and feed.seed is not None:
@@ -97,12 +97,12 @@ def newest_state(states: States, feed: Feed, shard: int, *, upto: int) -> State:
     return state
 
 
-def era_at(home: Home, feed: Feed, *, upto: int) -> Era:
+def era_at(home: Home, feed: TaskSettings, *, upto: int) -> Era:
     """The era that a position is in, without those that began behind it; see `era_of`."""
     return _eras(home, feed, upto)[-1]
 
 
-def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
+def era_of(home: Home, feed: TaskSettings, *, committed: int) -> Era:
     """The era in which a stream goes on; at its first start one begins.
 
     Where the table was put back to an older version, eras that began behind its end are forgotten: they begin anew.
@@ -118,7 +118,7 @@ def era_of(home: Home, feed: Feed, *, committed: int) -> Era:
     return eras[-1]
 
 
-def _eras(home: Home, feed: Feed, committed: int) -> list[Era]:
+def _eras(home: Home, feed: TaskSettings, committed: int) -> list[Era]:
     known = _known(home, feed.stream.name)
     kept = [
         era for era in known[1:] if position_of(era.start, 0) - 1 <= committed
@@ -133,7 +133,7 @@ def _eras(home: Home, feed: Feed, committed: int) -> list[Era]:
 
 
 def begin_era(
-    home: Home, feed: Feed, before: Era, era: Era, *, needed: int | None = None
+    home: Home, feed: TaskSettings, before: Era, era: Era, *, needed: int | None = None
 ) -> Era:
     """Begins an era behind another one, from the states that its shards have stored at that place.
 
@@ -159,7 +159,7 @@ def begin_era(
     return era
 
 
-def _stored(home: Home, feed: Feed, era: Era, place: int) -> State:
+def _stored(home: Home, feed: TaskSettings, era: Era, place: int) -> State:
     """What all shards have stored at a place, as one state.
 
     Raises:
@@ -174,7 +174,7 @@ def _stored(home: Home, feed: Feed, era: Era, place: int) -> State:
     return joined(states, following=era.following, guests=era.by_reach)
 
 
-def _split(whole: State, feed: Feed, era: Era) -> list[State]:
+def _split(whole: State, feed: TaskSettings, era: Era) -> list[State]:
     """What the shards of an era know at its start."""
     shards = feed.shards
     if era.by_reach:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from st_common.config.home import Home
 from st_common.controls.rows import Clock, End, Export
-from st_common.engine.others import NOBODY
+from st_common.engine.cross_shard import NOBODY
 from st_common.engine.states import States
 from st_common.errors import StateError
 from st_common.log.log import Segment
@@ -36,7 +36,7 @@ from st_common.spark.exchange.decoding import Decoding
 from st_common.spark.exchange.eras import Era, newest_state, states_of
 from st_common.spark.exchange.peers import Arrays, Ask, Peers
 from st_common.spark.exchange.results import Untold
-from st_common.spark.feed import Feed
+from st_common.spark.task_settings import TaskSettings
 
 
 @dataclass
@@ -100,7 +100,7 @@ class GuestService:
         held: the shards of this task.
     """
 
-    def __init__(self, feed: Feed, decoding: Decoding) -> None:
+    def __init__(self, feed: TaskSettings, decoding: Decoding) -> None:
         self._feed, self._decoding = feed, decoding
         self._home, self._log = Home(Path(feed.home)), feed.log()
         self._news, self._making = threading.Condition(), threading.Lock()

@@ -1,4 +1,7 @@
-"""Filters that queries name, each with a custom value: USING filter('name', 'custom value') (SPEC B10-B12)."""
+"""Filters that queries name, each with a custom value: USING filter('name', 'custom value') (SPEC B10-B12).
+
+A new one is a module with the methods of `protocol.Filter` and a line here.
+"""
 
 from st_common.operators.expressions.filters.geojson import GeojsonFilter
 from st_common.operators.expressions.filters.key import KeyFilter

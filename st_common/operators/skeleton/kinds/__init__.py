@@ -1,4 +1,7 @@
-"""The kinds of queries that are judged at ticks: a new one is a module with four methods and a line here (SPEC G1)."""
+"""The kinds of queries that are judged at ticks: a new one is a module with four methods and a line here (SPEC G1).
+
+Begin with `nearest`, then `moving_box`.
+"""
 
 from st_common.operators.skeleton.kinds.group import Group
 from st_common.operators.skeleton.kinds.moving_box import MovingBoxes

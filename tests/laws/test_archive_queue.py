@@ -15,12 +15,12 @@ from st_common.config.home import Home
 from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
 from st_common.engine import archive as archiving
-from st_common.engine import sink as sinking
+from st_common.engine import archive_queue as sinking
 from st_common.engine.archive import Archive
+from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.local import LocalEngine
 from st_common.engine.pace import Pace
 from st_common.engine.run import run
-from st_common.engine.sink import Sink
 from tests.kit.archived import archived_alone, stored
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log, settings_of, write_log
@@ -45,7 +45,7 @@ class Beside:
 
     def start(self):
         """As a run begins."""
-        self.sink = Sink()
+        self.sink = ArchiveQueue()
         self.archive = Archive(self.home, self.stream, self.sink)
         self.engine = LocalEngine(self.home, self.stream, sink=self.sink)
 
@@ -131,7 +131,7 @@ def written(home):
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    monkeypatch.setattr("st_common.decode.joined._MOST_BYTES", 1)
+    monkeypatch.setattr("st_common.decode.batch._MOST_BYTES", 1)
     written(Home(tmp_path))
     return Home(tmp_path)
 

@@ -5,11 +5,11 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 
 from st_common.config.stream import StreamSettings
-from st_common.decode.joined import Part, Raw, decode_all, of_one
+from st_common.decode.batch import Part, Raw, decode_all, of_one
 from st_common.decode.packed import from_bytes
 from st_common.errors import LogError
 from st_common.log.log import Log, Segment
-from st_common.log.reading import Readings
+from st_common.log.record_settings import Readings
 from st_common.log.whole import is_raw_whole
 
 _READ_BYTES = 1 << 20

@@ -7,7 +7,7 @@ from st_common.config.stream import StreamSettings
 from st_common.engine.pace import taken
 from st_common.log.control import check_announced
 from st_common.log.log import Log, Segment
-from st_common.log.pieces import Piece, pieces
+from st_common.log.reader import Piece, pieces
 from st_common.log.seeds import seeds_in
 from st_common.operators.events.packet import Packet, control_packet, pack
 from st_common.operators.state.limits import Limits

@@ -13,13 +13,13 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
+from st_common.engine.archive_queue import Reasons, decided_by, filtered_by
 from st_common.engine.export import seed_folder, seed_path
-from st_common.engine.feed import limits_of, packets_of_piece, step_settings
-from st_common.engine.sink import Reasons, decided_by, filtered_by
+from st_common.engine.packets import limits_of, packets_of_piece, step_settings
 from st_common.engine.states import States, load
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.log.log import Log
-from st_common.log.pieces import Piece, pieces
+from st_common.log.reader import Piece, pieces
 from st_common.operators.events.packet import Packet
 from st_common.operators.guests.answering import bare
 from st_common.operators.matching.layer import Layer
@@ -36,7 +36,7 @@ _RETIRE_BYTES = (
 )  # of the log, between two times that objects of long ago are forgotten
 
 
-class Tail:
+class FilterDecisions:
     """Follows a log up to some place, and knows which fixes from a segment on are filtered (SPEC X11).
 
     Where lateness is set, a fix that is held is not judged yet. With one in segment 41 and the log read up to 43:

@@ -15,7 +15,7 @@ from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.decode.decoded import Decoded
 from st_common.decode.gzipped import MAGIC
-from st_common.decode.judge import Arrivals, judge
+from st_common.decode.interpret import Arrivals, interpret
 from st_common.formats.arrow_rows import MAGIC as ARROW
 from st_common.formats.arrow_rows import header_of
 from st_common.formats.encodings import as_utf8, with_own_bytes
@@ -166,7 +166,7 @@ def _judged(
     arrivals = Arrivals(
         at_us=np.array([one.arrival_us for one in run], np.int64), counts=counts
     )
-    decoded = judge(records, stream, arrivals)
+    decoded = interpret(records, stream, arrivals)
     first = np.cumsum(counts) - counts
     fixes, fix_at = _by_segment(decoded.fixes, first)
     rejects, reject_at = _by_segment(decoded.rejects, first)

@@ -27,7 +27,7 @@ class MovedError(FairwayError):
     """Somebody else has stored records of this source meanwhile."""
 
 
-class Places:
+class Offsets:
     """Where a source goes on, by part of it.
 
     Args:

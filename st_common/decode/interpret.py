@@ -98,7 +98,7 @@ class Faults:
         return {name: count for name, count in counts.items() if count}
 
 
-def judge(
+def interpret(
     records: Records,
     stream: StreamSettings,
     arrivals: Arrivals,

@@ -17,10 +17,10 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
+from st_common.decode.batch import Part
 from st_common.decode.decoded import Decoded
-from st_common.decode.joined import Part
 from st_common.engine.pace import BATCH_ROWS
-from st_common.log.pieces import Piece
+from st_common.log.reader import Piece
 from st_common.operators.position_filter.filter import Filtered, joined
 from st_common.operators.runtime.stages import Step
 from st_common.operators.state.intern import shards_of
@@ -95,7 +95,7 @@ def filtered_by(done: Step, settings: Settings) -> Filtered:
     return filtered.take(np.flatnonzero(own))
 
 
-class Sink:
+class ArchiveQueue:
     """What an engine has stepped, for the archive in the same process; each calls it from a thread of its own.
 
     Attributes:

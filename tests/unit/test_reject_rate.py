@@ -7,8 +7,8 @@ from typer.testing import CliRunner
 
 from st_common.cli import app
 from st_common.config.home import Home
-from st_common.sources.judge import Judge
 from st_common.sources.note import read_notes
+from st_common.sources.reject_rate import RejectRate
 from tests.kit.feeding import (
     capturing,
     stream_with,
@@ -25,7 +25,7 @@ GOOD, BAD = b"id,t,x,y\na,1,2,3\n", b"id,when,x,y\na,1,2,3\n"
 
 def judged(*samples: tuple[int, bytes]) -> list[str | None]:
     """What a judge says after each sample of a moment (s) and a payload."""
-    judge, said = Judge(STREAM, "feed"), []
+    judge, said = RejectRate(STREAM, "feed"), []
     for at_s, payload in samples:
         judge.look(payload, arrival_us=at_s * S)
         said.append(judge.warning(now_us=at_s * S))
@@ -69,7 +69,7 @@ def test_a_large_payload_is_looked_at_by_its_first_its_middle_and_its_last_recor
     assert said is not None
     assert "mostly bad_number" in said
     assert judged((10, b"id,t,x,y\n" + good + good + bad)) == [None]
-    judge = Judge(STREAM, "feed")
+    judge = RejectRate(STREAM, "feed")
     judge.look(b"id,when,x,y\n" + good, arrival_us=10 * S)
     assert "98,300 of 98,300 records" in str(judge.warning(now_us=10 * S))
 

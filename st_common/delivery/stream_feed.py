@@ -26,13 +26,13 @@ from st_common.answers.feedable import (
 from st_common.answers.follow import FIRST, POLL_S, Follower, Place
 from st_common.answers.json_rows import json_line
 from st_common.answers.outlets import Outlet
-from st_common.answers.passing_time import SourceTime, pass_on, time_now
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.units import TIME_UNIT_US
+from st_common.delivery.watermarks import SourceTime, pass_on, time_now
 from st_common.errors import ConfigError, QueryError
 from st_common.log.log import Segment
-from st_common.log.reading import log_for
+from st_common.log.record_settings import log_for
 from st_common.operations.records import read_record, write_record
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find
@@ -62,7 +62,7 @@ class _Note:
         )
 
 
-class Feed:
+class StreamFeed:
     """Feeds one query's rows into the log of another stream, from where it ended before (SPEC W6).
 
     Records have the columns of a change, and those of the query's rows, `x` and `y` among them (`feedable`). Times are

@@ -14,13 +14,13 @@ from typer.testing import CliRunner
 
 from st_common.answers.answers import answer
 from st_common.answers.changes import passed_changes
-from st_common.answers.feeding import Feed, feed_folder
 from st_common.cli import app
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.decode import decode
+from st_common.delivery.stream_feed import StreamFeed, feed_folder
 from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError
@@ -99,7 +99,7 @@ def fed(home):
 def feed(home, query="came", **settings):
     target = streams(home)["arrivals"]
     new = {name: getattr(target, name) for name in target.__slots__} | settings
-    return Feed(home, query, StreamSettings(**new), clock=lambda: 7)
+    return StreamFeed(home, query, StreamSettings(**new), clock=lambda: 7)
 
 
 @pytest.mark.spec("W6")
@@ -212,9 +212,9 @@ def test_a_killed_feeder_repeats_and_loses_nothing(home):
     register(home, "came", CAME)
     script = (
         "import sys\nfrom pathlib import Path\nfrom st_common.config.home import Home\n"
-        "from st_common.answers import feeding\n"
+        "from st_common.delivery.stream_feed import StreamFeed\n"
         "from st_common.config.streams import load_streams\nhome = Home(Path(sys.argv[1]))\n"
-        "feed = feeding.Feed(home, 'came', load_streams(home.root / 'conf')['arrivals'])\n"
+        "feed = StreamFeed(home, 'came', load_streams(home.root / 'conf')['arrivals'])\n"
         "(home.root / 'ready').touch()\nfeed.run(follow=True)\n"
     )
     for number in range(3):

@@ -21,7 +21,7 @@ _LEAST_RECORDS = 10
 """A feed that was judged is judged again by so many records at least: one odd record is no change of mind."""
 
 
-class Judge:
+class RejectRate:
     """Looks at samples of what a source brings (SPEC B6).
 
     Args:

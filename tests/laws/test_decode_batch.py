@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
-from st_common.decode.joined import Raw, decode_all
+from st_common.decode.batch import Raw, decode_all
 from st_common.formats.arrow_rows import packed
 from tests.kit.effort import tries
 

@@ -8,9 +8,9 @@ import pytest
 
 from st_common.answers.answers import answer
 from st_common.answers.changes import stream_changes
-from st_common.answers.feeding import Feed
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
+from st_common.delivery.stream_feed import StreamFeed
 from st_common.engine.run import run
 from st_common.errors import QueryError
 from st_common.log.control import write_end
@@ -83,7 +83,7 @@ def ran(home: Home, stream: str):
 def fed(home: Home, query: str) -> list[dict]:
     """Feeds what is new, and gives all records that are there."""
     settings = load_streams(home.root / "conf")["rows"]
-    Feed(home, query, settings, clock=lambda: 7).run()
+    StreamFeed(home, query, settings, clock=lambda: 7).run()
     log = bare_log(home.log("rows"))
     lines = (
         line

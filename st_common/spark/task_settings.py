@@ -6,7 +6,7 @@ from pathlib import Path
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.export import seed_folder
-from st_common.engine.feed import step_settings
+from st_common.engine.packets import step_settings
 from st_common.engine.topology import generation_folder, topology_of
 from st_common.errors import StateError
 from st_common.log.log import Log
@@ -15,7 +15,7 @@ from st_common.operators.state.state import State
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Feed:
+class TaskSettings:
     """A stream, and from where on in its log its shards are stepped.
 
     Attributes:
@@ -31,13 +31,15 @@ class Feed:
     seed: str | None = None
 
     @staticmethod
-    def of(home: Home, stream: StreamSettings) -> "Feed":
+    def of(home: Home, stream: StreamSettings) -> "TaskSettings":
         """The feed of the generation in force: after a reshard with its place and its states to begin with."""
         topology, place = topology_of(home, stream.name), str(home.root.resolve())
         if topology is None or not topology.generation:
-            return Feed(home=place, stream=stream)
+            return TaskSettings(home=place, stream=stream)
         seed = seed_folder(generation_folder(home, stream.name).resolve())
-        return Feed(home=place, stream=stream, start=topology.start, seed=str(seed))
+        return TaskSettings(
+            home=place, stream=stream, start=topology.start, seed=str(seed)
+        )
 
     @property
     def shards(self) -> int:
