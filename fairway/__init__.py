@@ -84,7 +84,6 @@ def connect(where: Path | str | None = None, *, token: str | None = None) -> Cli
         ConfigError: there are no settings; or a token for a home.
     """
     if where is not None and _URL.match(str(where)):
-        require_module("httpx")
         from st_common.client.http_client import HttpClient
 
         return HttpClient(str(where), token=token)

@@ -20,7 +20,6 @@ EXTRA_OF = MappingProxyType(
         "vt2pbf": "server",
         "paho": "feeds",
         "websockets": "feeds",
-        "httpx": "feeds",
         "confluent_kafka": "feeds",
         "pyogrio": "layers",
         "openlineage": "lineage",

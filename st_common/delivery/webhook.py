@@ -1,6 +1,8 @@
 """A webhook: changes are sent by POST, as lines of JSON."""
 
 import contextlib
+import logging
+import ssl
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
@@ -15,9 +17,7 @@ from st_common.delivery.remote import RemoteSink, is_local
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    import requests
+    import httpx
 
     from st_common.delivery.message import Messages
 
@@ -93,23 +93,26 @@ class Webhook:
         *,
         content: str = LINES,
     ) -> None:
-        import requests  # late: other commands do without it
+        import httpx  # late: other commands do without it
 
         from st_common.delivery.message import FORMAT
 
         keep_url(sink.url)
-        if token:
-            keep_secret(token)
-        self._session = requests.Session()
-        self._session.auth = _bearer(token)
-        self._session.verify = sink.ca or True
-        self._url = sink.url
-        self._timeout = (min(_CONNECT_S, sink.timeout_s), sink.timeout_s)
-        self._headers = {
+        headers = {
+            "Accept-Encoding": "identity",
             "Content-Type": content,
             "Fairway-Delivery": delivery,
             "Fairway-Format": str(FORMAT),
         }
+        if token:
+            keep_secret(token)
+            headers["Authorization"] = f"Bearer {token}"
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # below, it logs addresses
+        timeout = httpx.Timeout(sink.timeout_s, connect=min(_CONNECT_S, sink.timeout_s))
+        self._client = httpx.Client(
+            headers=headers, timeout=timeout, verify=_trusted(sink.ca, delivery)
+        )
+        self._url = sink.url
 
     def send(self, batch: "Messages") -> Outcome:
         """Changes by one POST."""
@@ -117,28 +120,22 @@ class Webhook:
 
     def post(self, lines: Sequence[bytes]) -> Outcome:
         """Lines of JSON by one POST. Redirects are not followed: they would take the secret to another place."""
-        import requests
+        import httpx
 
         body = b"".join(line + b"\n" for line in lines)
         try:
-            with self._session.post(
-                self._url,
-                data=body,
-                headers=self._headers,
-                timeout=self._timeout,
-                allow_redirects=False,
-                stream=True,
-            ) as answer:
+            with self._client.stream("POST", self._url, content=body) as answer:
                 return _outcome(answer)
-        except requests.RequestException as error:
-            return Failed(reason=f"{type(error).__name__}: {_short(str(error))}")
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            what = f"{type(error).__name__} at {shown_url(self._url)}"
+            return Failed(reason=f"{what}: {_short(str(error))}".rstrip(": "))
 
     def close(self) -> None:
         """Closes the connection that is kept open between requests."""
-        self._session.close()
+        self._client.close()
 
 
-def _outcome(answer: "requests.Response") -> Outcome:
+def _outcome(answer: "httpx.Response") -> Outcome:
     status, said = answer.status_code, _said(answer)
     if 200 <= status < 300:
         return Taken()
@@ -147,15 +144,15 @@ def _outcome(answer: "requests.Response") -> Outcome:
     return Failed(reason=said, after_s=_pause(answer.headers.get("Retry-After")))
 
 
-def _said(answer: "requests.Response") -> str:
+def _said(answer: "httpx.Response") -> str:
     """The status and the beginning of the body; a body that breaks off changes nothing of what the status says."""
-    import requests
+    import httpx
 
     body = b""
-    with contextlib.suppress(requests.RequestException):
-        body = next(answer.iter_content(_READ), b"")
+    with contextlib.suppress(httpx.HTTPError):
+        body = next(answer.iter_raw(_READ), b"")
     return _short(
-        f"{answer.status_code} {answer.reason}: {body.decode('utf-8', 'replace')}"
+        f"{answer.status_code} {answer.reason_phrase}: {body.decode('utf-8', 'replace')}"
     ).rstrip(": ")
 
 
@@ -170,14 +167,14 @@ def _short(text: str) -> str:
     return redacted(" ".join(redacted(text)[:_DETAILS].split()))
 
 
-def _bearer(
-    token: str | None,
-) -> "Callable[[requests.PreparedRequest], requests.PreparedRequest]":
-    """Adds the secret; also without one, or requests would look for passwords in the user's .netrc."""
-
-    def add(request: "requests.PreparedRequest") -> "requests.PreparedRequest":
-        if token is not None:
-            request.headers["Authorization"] = f"Bearer {token}"
-        return request
-
-    return add
+def _trusted(ca: str | None, delivery: str) -> ssl.SSLContext | bool:
+    """The certificates that are trusted: those of a file, or the usual ones."""
+    if ca is None:
+        return True
+    try:
+        return ssl.create_default_context(cafile=ca)
+    except OSError as error:
+        raise ConfigError(
+            f"delivery {delivery!r}: ca = {ca!r} holds no certificates: {error.strerror or error}",
+            hint="a file of certificates in PEM",
+        ) from None

@@ -92,19 +92,22 @@ def _head(place: str, file: Opened, most: int, *, is_whole: bool) -> Head:
 
 def _answered(address: str, seconds: float) -> tuple[bytes, bool]:
     """What an address answers, and whether that is all: of an answer without an end what comes in some seconds."""
-    import requests
+    import httpx
 
     until_s = time.monotonic() + seconds
     try:
-        with requests.get(address, timeout=_TIMEOUT_S, stream=True) as answer:
-            if not answer.ok:
+        with httpx.stream(
+            "GET", address, timeout=_TIMEOUT_S, follow_redirects=True
+        ) as answer:
+            if answer.is_error:
                 raise TransientError(f"{address} answers {answer.status_code}")
-            data = b""
-            for part in answer.iter_content(1 << 16):
+            data = bytearray()
+            for part in answer.iter_bytes():
                 data += part
                 is_late = len(data) > HEAD_BYTES and time.monotonic() > until_s
                 if is_late or len(data) > ANSWER_BYTES:
-                    return data, False
-            return data, True
-    except requests.RequestException as error:
-        raise TransientError(f"{address}: {error}") from None
+                    return bytes(data), False
+            return bytes(data), True
+    except (httpx.HTTPError, httpx.InvalidURL) as error:
+        what = str(error) or type(error).__name__
+        raise TransientError(f"{address}: {what}") from None

@@ -189,21 +189,19 @@ def _asked(
     rest: str, method: str, what: str, body: Mapping[str, Any] | None = None
 ) -> Mapping[str, Any]:
     """The master's answer to one request, also where it is an error of the master."""
-    import requests
+    import httpx
 
-    with requests.Session() as session:
-        session.trust_env = False  # no proxies, no passwords of a .netrc
-        try:
-            answer = session.request(
-                method,
-                f"{rest}/v1/submissions/{what}",
-                json=body,
-                timeout=(_CONNECT_S, _READ_S),
-                allow_redirects=False,
-            )
-            return dict(answer.json())
-        except (requests.RequestException, ValueError, TypeError) as error:
-            raise TransientError(
-                f"the master at {rest} does not answer: {type(error).__name__}",
-                hint="the supervisor asks again",
-            ) from None
+    try:
+        answer = httpx.request(
+            method,
+            f"{rest}/v1/submissions/{what}",
+            json=body,
+            timeout=httpx.Timeout(_READ_S, connect=_CONNECT_S),
+            trust_env=False,  # no proxies
+        )
+        return dict(answer.json())
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, TypeError) as error:
+        raise TransientError(
+            f"the master at {rest} does not answer: {type(error).__name__}",
+            hint="the supervisor asks again",
+        ) from None

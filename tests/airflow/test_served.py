@@ -186,17 +186,17 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     )
     shot(page, "map")
 
-    import requests
+    import httpx
 
     links = f"dags/dq_report/dagRuns/{run}/taskInstances/draw/links"
     shown_links = served.rest.get(links)["extra_links"]
     assert shown_links["Live page"] == f"{served.setup.url}/fairway/page#tab=queries"
     report = shown_links["Report"]
     assert report == f"{served.setup.url}/fairway/reports/streams/taxis.html"
-    session = requests.Session()
-    assert session.get(report, timeout=60).status_code == 401
+    session = httpx.Client(timeout=60)
+    assert session.get(report).status_code == 401
     session.headers["Authorization"] = f"Bearer {served.rest.token}"
-    answer = session.get(report, timeout=60)
+    answer = session.get(report)
     assert answer.status_code == 200
     assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
     reports = f"{served.setup.url}/fairway/reports"
@@ -205,17 +205,17 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
         "streams%2f..%2f..%2fjudged.json",
         "no.html",
     ):
-        assert session.get(f"{reports}/{path}", timeout=60).status_code == 404, path
+        assert session.get(f"{reports}/{path}").status_code == 404, path
 
 
 @pytest.mark.spec("C9", "P10")
 def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serves(
     served: Served, page: Page
 ) -> None:
-    import requests
+    import httpx
 
     address = f"{served.setup.url}/fairway/page"
-    assert requests.get(address, timeout=60).status_code == 401
+    assert httpx.get(address, timeout=60).status_code == 401
     page.goto(f"{served.setup.url}/")
     link = page.locator(f'a[href="{address}"]')
 
@@ -238,13 +238,10 @@ def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serv
     environment = {**os.environ, "FAIRWAY_CONF": str(installation.conf)}
     server = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment)
     try:
-        session = requests.Session()
+        session = httpx.Client(timeout=60)
         session.headers["Authorization"] = f"Bearer {served.rest.token}"
         wait(
-            lambda: (
-                session.get(address, timeout=60, allow_redirects=False).status_code
-                == 303
-            ),
+            lambda: session.get(address).status_code == 303,
             "the page is served",
         )
         live = open_it()

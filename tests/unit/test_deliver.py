@@ -315,7 +315,9 @@ def test_a_receiver_that_is_away_ends_a_run_until_idle_and_loses_nothing(tmp_pat
     some_changes(home)
     with http_receiver() as receiver:
         receiver.stop()
-        with pytest.raises(TransientError, match=r"ConnectionError.*nothing is lost"):
+        with pytest.raises(
+            TransientError, match=r"ConnectError at http://127.*nothing is lost"
+        ):
             deliver(home, settings(receiver.url), until_idle=True)
         receiver.start()
         deliver(home, settings(receiver.url), until_idle=True)

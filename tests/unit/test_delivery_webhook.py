@@ -7,6 +7,7 @@ from st_common.contracts import load_contract
 from st_common.delivery.message import messages
 from st_common.delivery.outcome import Failed, Refusal, Refused, Taken
 from st_common.delivery.webhook import Webhook, WebhookSink
+from st_common.errors import ConfigError
 from tests.kit.http_receiver import Answer, http_receiver
 
 SCHEMA = load_contract("changes").arrow_schema()
@@ -94,12 +95,21 @@ def test_a_pause_that_is_no_number_is_none(text):
 
 def test_no_answer_is_a_failure():
     assert "Timeout" in sent(Answer(pause_s=1.0), timeout_s=0.2)[0].reason
-    assert "ConnectionError" in sent(Answer(cut=True))[0].reason
+    assert "RemoteProtocolError" in sent(Answer(cut=True))[0].reason
     with http_receiver() as receiver:
         url = receiver.url
     hook = Webhook(WebhookSink(url=url), "d", None)
-    assert "ConnectionError" in hook.send(some(1)).reason
+    assert f"ConnectError at {url[:-3]}/...: [Errno 111]" in hook.send(some(1)).reason
     hook.close()
+
+
+def test_redirects_leave_the_secret_where_it_is_and_certificates_must_be_there():
+    with http_receiver() as other:
+        moved = Answer(status=307, headers={"Location": other.url})
+        assert sent(moved, token="s3cr3t")[0].reason.startswith("307")
+        assert not other.requests
+    with pytest.raises(ConfigError, match=r"'d': ca = '/no/such\.pem' holds no cert"):
+        Webhook(WebhookSink(url="https://localhost", ca="/no/such.pem"), "d", None)
 
 
 def test_a_long_answer_is_cut():

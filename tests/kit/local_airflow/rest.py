@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import requests
+import httpx
 
 from st_common.errors import TransientError
 from tests.kit.local_airflow.setup import ADMIN, Setup
@@ -24,9 +24,9 @@ class Rest:
     url: str
     token: str
 
-    def call(self, method: str, path: str, **body: Any) -> requests.Response:
+    def call(self, method: str, path: str, **body: Any) -> httpx.Response:
         """One request below `/api/v2`, with its answer of whatever status; the keywords are its JSON body."""
-        return requests.request(
+        return httpx.request(
             method,
             f"{self.url}/api/v2/{path}",
             json=body or None,
@@ -49,7 +49,7 @@ class Rest:
             TransientError: it has not been in time; with what is wrong with the files.
         """
         end = time.monotonic() + within_s
-        while not self.call("GET", f"dags/{dag}").ok:
+        while not self.call("GET", f"dags/{dag}").is_success:
             if time.monotonic() > end:
                 raise TransientError(f"no DAG {dag}: {self.get('importErrors')}")
             time.sleep(0.5)
@@ -110,7 +110,7 @@ def log_in(setup: Setup) -> Rest:
         TransientError: it does not let us in.
     """
     given = {"username": ADMIN, "password": setup.password}
-    answer = requests.post(f"{setup.url}/auth/token", json=given, timeout=_TIMEOUT_S)
+    answer = httpx.post(f"{setup.url}/auth/token", json=given, timeout=_TIMEOUT_S)
     return Rest(setup.url, str(_accepted(answer)["access_token"]))
 
 
@@ -118,10 +118,10 @@ def unhealthy(setup: Setup) -> list[str]:
     """Which parts of a local Airflow do not say that they are well, its API server first."""
     parts = ("metadatabase", "scheduler", "triggerer", "dag_processor")
     try:
-        answer = requests.get(
+        answer = httpx.get(
             f"{setup.url}/api/v2/monitor/health", timeout=_TIMEOUT_S
         ).json()
-    except (requests.RequestException, ValueError):
+    except (httpx.HTTPError, ValueError):
         return ["api_server", *parts]
     return [part for part in parts if _state_of(answer, part) != "healthy"]
 
@@ -130,8 +130,8 @@ def _state_of(answer: Mapping[str, Any], part: str) -> Any:
     return (answer.get(part) or {}).get("status")
 
 
-def _accepted(answer: requests.Response) -> dict[str, Any]:
-    if not answer.ok:
+def _accepted(answer: httpx.Response) -> dict[str, Any]:
+    if not answer.is_success:
         raise TransientError(
             f"Airflow refuses with {answer.status_code}: {answer.text[:500]}"
         )
