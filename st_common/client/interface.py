@@ -165,13 +165,13 @@ class Client(Protocol):
 
         Args:
             stream: its name; its format is ndjson, or csv with a header.
-            fixes: an Arrow table, or mappings, with the columns that the stream's settings name, the same in each; a
-                time is what the settings say, or a datetime with a zone.
+            fixes: an Arrow table, or mappings, with the columns that the stream's settings name; a time is what the
+                settings say, or a datetime with a zone.
             live: they are told as they happen, so that time goes on after them; False for the past.
 
         Raises:
-            ConfigError: there is no such stream, its format cannot be written, a row lacks a column, or no row can be
-                read. Of the rows before it whole twenty thousands may be put.
+            ConfigError: there is no such stream, its format cannot be written, a column is missing or has values of
+                several types, or no row can be read. Of the rows before it whole twenty thousands may be put.
         """
 
     def sql(self, text: str) -> Result:

@@ -1,11 +1,7 @@
-"""Fixes from a program into a stream's log, as records of the stream's format."""
+"""Rows of a program as records of a stream, and into its log."""
 
-import csv
-import io
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from itertools import islice
 from typing import Any, TypeAlias
 
@@ -15,21 +11,17 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.decode import decode
 from st_common.errors import ConfigError
-from st_common.formats.encodings import encoded
+from st_common.formats.arrow_rows import packed
 from st_common.formats.format_settings import named_columns
+from st_common.formats.records import columns_read
 from st_common.formats.registry import format_of
-from st_common.formats.said_before import NOTHING, put_in_front
-from st_common.log.appending import append_records, marked
-from st_common.log.log import Log
-from st_common.log.record_settings import log_for
-from st_common.replay.files import wall_clock
-from st_common.replay.tally import Tally
-from st_common.times import written
+from st_common.sources.framing import has_header
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]
 _ROWS = 20_000  # in one segment
 _HEAD_BYTES = 1 << 12
-_OF_A_FIX = ("object", "event_ts", "x", "y", "place")
+_PLACE = ("x", "y", "place")
+_OF_A_FIX = ("object", *_PLACE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,20 +49,25 @@ def put(home: Home, stream: StreamSettings, fixes: Fixes, *, live: bool) -> Put:
     Args:
         home: where the log lies.
         stream: whose log, and how its records are written.
-        fixes: rows with the columns that the stream's settings name, the same in each; a time is what the settings
-            say, or a datetime with a zone.
+        fixes: rows with the columns that the stream's settings name; a time is what the settings say, or a datetime
+            with a zone.
         live: they are told as they happen, so that time goes on after them.
 
     Raises:
-        ConfigError: the stream's format cannot be written, a row lacks a column or has another one than the first, or
-            no row of twenty thousand can be read.
+        ConfigError: the stream's format cannot be written, a column is missing or has values of several types, or no
+            row of twenty thousand can be read.
         StorageError: the disk is full, or refuses.
     """
+    if refusal_of_rows(stream):
+        raise ConfigError(
+            f"rows cannot be written as {stream.format} of stream {stream.name!r}",
+            hint="ndjson, or csv with a header; `fairway replay` takes files of any format",
+        )
     log, tally = log_for(home, stream), Tally()
-    rows = iter(fixes.to_pylist() if isinstance(fixes, pa.Table) else fixes)
-    while part := list(islice(rows, _ROWS)):
-        payload = put_in_front(_payload(part, stream, first=tally.records), NOTHING)
-        _append(log, stream, payload, live=live, tally=tally)
+    for rows in tables_of(fixes):
+        if len(rows):
+            payload = b"".join(payload_of(rows, stream))
+            _append(log, stream, payload, live=live, tally=tally)
     return Put(
         records=tally.records,
         accepted=tally.records - tally.reasons.total(),
@@ -147,74 +144,41 @@ def _append(
         tally.reasons["ahead_of_stream"] += len(found.ahead)
 
 
-def _payload(
-    rows: list[Mapping[str, Any]], stream: StreamSettings, *, first: int
-) -> bytes:
-    wanted = [name for key, name in named_columns(stream) if key in _OF_A_FIX]
-    for number, row in enumerate(rows, first + 1):
-        lacking = [name for name in wanted if not _has(row, name)]
-        if lacking and stream.columns.gone not in row:  # who has left needs no place
-            raise ConfigError(
-                f"row {number} has no {', '.join(lacking)}",
-                hint=f"the settings of stream {stream.name!r} name {', '.join(wanted)}",
-            )
-    plain = ({name: _plain(v, stream) for name, v in row.items()} for row in rows)
+def refusal_of_rows(stream: StreamSettings) -> str:
+    """Why a stream takes no rows with names; "" where it does."""
     written_as = format_of(stream.format).written_as
-    if written_as == "objects":
-        return "".join(f"{json.dumps(row)}\n" for row in plain).encode()
-    if written_as == "delimited" and stream.header:
-        return _delimited(list(rows[0]), plain, stream, first=first)
-    raise ConfigError(
-        f"rows cannot be written as {stream.format} of stream {stream.name!r}",
-        hint="ndjson, or csv with a header; `fairway replay` takes files of any format",
-    )
+    if written_as is None:
+        return f"stream {stream.name!r} takes {stream.format} alone"
+    if written_as == "delimited" and not has_header(stream):
+        return f"stream {stream.name!r} names no columns (header = false)"
+    return ""
 
 
-def _has(row: Mapping[str, Any], name: str) -> bool:
-    """Whether a row has a column, or the object that the column is in: `VP` of `VP.veh`."""
-    return name in row or name.partition(".")[0] in row
+def payload_of(rows: pa.Table, stream: StreamSettings) -> tuple[bytes, bytes]:
+    """Rows as records of a stream that takes them: what stands in front, and the records.
 
+    Args:
+        rows: columns as the stream's settings name them; `VP.veh` may be the field `veh` of a column `VP`.
+        stream: whose records they will be.
 
-def _delimited(
-    names: list[str],
-    rows: Iterator[dict[str, Any]],
-    stream: StreamSettings,
-    *,
-    first: int,
-) -> bytes:
-    text = io.StringIO()
-    quoting = (
-        {"quotechar": stream.quote} if stream.quote else {"quoting": csv.QUOTE_NONE}
-    )
-    writer = csv.DictWriter(
-        text,
-        names,
-        delimiter=stream.delimiter,
-        lineterminator="\n",
-        **quoting,
-    )
-    writer.writeheader()
-    for number, row in enumerate(rows, first + 1):
-        try:
-            writer.writerow(row)
-        except (ValueError, csv.Error) as error:
-            raise ConfigError(
-                f"row {number} cannot be written: {error}",
-                hint=f"the first row has {', '.join(names)}",
-            ) from None
-    try:
-        return encoded(text.getvalue(), stream.encoding)
-    except ValueError as error:
-        raise ConfigError(
-            f"a text has no form in the stream's encoding: {error}",
-            hint='encoding = "utf-8" takes all texts',
-        ) from None
-
-
-def _plain(value: Any, stream: StreamSettings) -> Any:
-    """A value as records have it; a time as the stream's settings say."""
-    if not isinstance(value, datetime):
-        return value
-    if value.tzinfo is None:
-        raise ConfigError(f"{value!r} has no time zone", hint="tzinfo=datetime.UTC")
-    return written(value, stream.time_unit, stream.time_zone)
+    Raises:
+        ConfigError: a column is missing, or there twice.
+    """
+    wanted = columns_read(stream)
+    while any("." in name and name not in rows.column_names for name in wanted) and any(
+        pa.types.is_struct(column.type) for column in rows.columns
+    ):
+        rows = rows.flatten()
+    names = rows.column_names
+    optional = _PLACE if stream.columns.gone in names else ()  # who has left has none
+    must = {
+        name
+        for key, name in named_columns(stream)
+        if key in _OF_A_FIX and key not in optional
+    }
+    for name in sorted(must):
+        if names.count(name) != 1:
+            wrong = "is there twice" if name in names else "is missing"
+            hint = f"the columns sent: {', '.join(names)}"
+            raise ConfigError(f"the column {name!r} {wrong}", hint=hint)
+    return packed(rows.select([name for name in wanted if names.count(name) == 1]))

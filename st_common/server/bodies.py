@@ -13,14 +13,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from st_common.client.put import payload_of, refusal_of_rows
 from st_common.client.result import ARROW, from_stream
 from st_common.config.stream import StreamSettings
 from st_common.decode import REJECTS_SCHEMA, Decoded, decode
 from st_common.decode.decoded import REASONS, rejects_table
 from st_common.decode.gzipped import MAGIC, GzipSource
 from st_common.errors import ConfigError
-from st_common.formats.arrow_rows import packed
-from st_common.formats.format_settings import named_columns
 from st_common.formats.records import Reason, columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.log.log import SEGMENT_LIMIT
@@ -29,7 +28,6 @@ from st_common.server.asked import UnsupportedError
 from st_common.server.guard import Limits, TooLargeError
 from st_common.sources.arrival import Arrival
 from st_common.sources.framing import (
-    has_header,
     of_document,
     of_message,
 )
@@ -45,7 +43,6 @@ _FORMATS: Mapping[str, str] = {
 FORM = "application/x-www-form-urlencoded"
 _OWN = ("", RAW, FORM, "text/plain")
 """Kinds that say nothing of the format: `curl -d` says that it sends a form, whatever it sends."""
-_OF_A_FIX = ("object", "x", "y", "place")
 _LARGEST = SEGMENT_LIMIT - (1 << 20)
 MEDIA = (RAW, *_FORMATS, ARROW)
 """All kinds of bodies."""
@@ -118,9 +115,7 @@ def body_of(body: bytes, media: str, stream: StreamSettings) -> Body:
         arrival = _together(_cut(body, stream), media)
         return _judged(arrival, stream, form=stream)
     if format_of(stream.format).written_as is None:
-        raise UnsupportedError(
-            f"stream {stream.name!r} takes {stream.format} alone", hint=RAW
-        )
+        raise UnsupportedError(refusal_of_rows(stream), hint=RAW)
     if media == ARROW:
         arrival = _of_rows(_of_arrow(body), stream)
         return _judged(arrival, stream, form=replace(stream, format="parquet"))
@@ -216,25 +211,11 @@ def _of_rows(rows: pa.Table, stream: StreamSettings) -> Arrival:
         ConfigError: a column is missing, or there twice; there are no rows, or too many.
         UnsupportedError: the stream names no columns.
     """
-    if format_of(stream.format).written_as == "delimited" and not has_header(stream):
-        raise UnsupportedError(
-            f"stream {stream.name!r} names no columns (header = false)", hint=RAW
-        )
-    wanted = columns_read(stream)
-    must = {name for key, name in named_columns(stream) if key in _OF_A_FIX}
-    if any("." in name for name in must):
-        raise UnsupportedError(
-            f"stream {stream.name!r} reads columns inside of others", hint=RAW
-        )
-    for name in sorted(must):
-        if rows.column_names.count(name) != 1:
-            wrong = "is there twice" if name in rows.column_names else "is missing"
-            hint = f"the columns sent: {', '.join(rows.column_names)}"
-            raise ConfigError(f"the column {name!r} {wrong}", hint=hint)
+    if why := refusal_of_rows(stream):
+        raise UnsupportedError(why, hint=RAW)
+    header, data = payload_of(rows, stream)
     if not len(rows):
         raise ConfigError("the body has no records")
-    named = [name for name in wanted if rows.column_names.count(name) == 1]
-    header, data = packed(rows.select(named))
     if len(header) + len(data) > _LARGEST:
         raise ConfigError("the body is too large", hint="send it in parts")
     return Arrival(header=header, body=data, records=len(rows))

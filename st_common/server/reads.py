@@ -142,7 +142,12 @@ def why(asked: Asked) -> Response:
 
 def verify(asked: Asked) -> Response:
     """Answers of a query, or of all of a stream, checked by brute force over the archived positions."""
+    from st_common.query.lookup import find, queries
+
     query = known_query(asked) if "query" in asked.path else None
+    home = asked.place.home
+    for row in queries(home) if query is None else [find(home, query)]:
+        known_stream(asked, row.stream)
     verdicts = _client(asked).verify(query)
     return value_reply(
         {"holds": all(one["holds"] for one in verdicts), "queries": verdicts}

@@ -31,6 +31,11 @@ columns = { object = "id", x = "x", y = "y" }
 crs = "planar"
 engine = "local"
 
+[streams.buses]
+format = "ndjson"
+columns = { object = "VP.veh", x = "VP.long", y = "VP.lat" }
+engine = "local"
+
 [streams.tracks]
 format = "gpx"
 engine = "local"
@@ -115,6 +120,16 @@ def test_objects_and_tables_come_as_arrow_and_places_say_their_system(home):
 
 
 @pytest.mark.spec("S9")
+def test_what_stands_in_objects_is_put_and_rows_without_a_place_are_counted(home):
+    client = fairway.connect(home)
+    rows = [{"VP": {"veh": 7, "long": 24.9, "lat": 60.2}}, {"VP": {"veh": 8}}]
+    put = client.put("buses", rows, live=False)
+    assert (put.records, put.accepted, put.reasons) == (2, 1, {"missing_position": 1})
+    judged(home, "buses")
+    assert client.objects("buses").table["object"].to_pylist() == ["7"]
+
+
+@pytest.mark.spec("S9")
 @pytest.mark.skipif(
     importlib.util.find_spec("geopandas") is not None, reason="GeoPandas is here"
 )
@@ -156,12 +171,16 @@ def test_changes_and_subscriptions_are_awaited_while_others_work(home):
 
 
 WRONG = {
-    "another column in a later row": (
+    "texts and numbers": (
         "taxis",
-        [fix("a", 1, 1, 1), {**fix("a", 1, 1, 1), "speed": 3}],
-        r"row 2 cannot be written.*the first row has id, lon, lat, t",
+        [fix("a", 1, 1, 1), {**fix("a", 1, 1, 1), "lat": "north"}],
+        r"the column 'lat' has values of int, str",
     ),
-    "no place": ("taxis", [{"id": "a", "t": 1}], r"row 1 has no lon, lat"),
+    "no place": (
+        "taxis",
+        [{"id": "a", "t": 1}],
+        r"the column 'lat' is missing \(the columns sent: id, t\)",
+    ),
     "a time without a zone": (
         "taxis",
         [{**fix("a", 1, 1, 1), "t": datetime(2024, 1, 1)}],  # noqa: DTZ001 - wrong on purpose

@@ -461,6 +461,17 @@ def test_a_query_is_verified_once_its_fixes_are_archived_and_not_before(
     assert client.post("/v1/verify").json()["holds"] is True
 
 
+def test_a_query_whose_stream_left_the_settings_is_not_found(place, client):
+    client.put("/v1/queries/zone", content=ZONE)
+    (place.conf / "streams.toml").write_text(SETTINGS.replace("ships", "boats"))
+    for path in ("/v1/verify", "/v1/verify/zone", "/v1/explain/zone"):
+        told = client.request("GET" if "explain" in path else "POST", path)
+        assert (told.status_code, told.json()["error"]) == (
+            404,
+            "there is no stream 'ships'",
+        ), path
+
+
 def test_a_broken_setting_is_told_without_its_path(place, client):
     (place.conf / "streams.toml").write_text(
         SETTINGS.replace("[streams.cars]\nformat", "[streams.cars]\nfromat")
