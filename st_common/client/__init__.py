@@ -4,8 +4,8 @@ One interface (`interface`) on a home folder of this machine (`home_client`) and
 computes nothing itself but for `evaluate`, which makes a home of its own. Begin with `client`, then `interface`.
 """
 
-from st_common.client.client import Client
+from st_common.client.home_client import HomeClient
 from st_common.client.registration import QueryId, Registration
 from st_common.client.tuples import Element, Feature, MultiTuple
 
-__all__ = ["Client", "Element", "Feature", "MultiTuple", "QueryId", "Registration"]
+__all__ = ["Element", "Feature", "HomeClient", "MultiTuple", "QueryId", "Registration"]

@@ -14,10 +14,8 @@ import pyarrow as pa
 
 from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change, change_of
-from st_common.client.client import is_about_a_plan, is_select
-from st_common.client.http_errors import raise_for
-from st_common.client.http_events import HttpEvents
-from st_common.client.interface import Rectangle
+from st_common.client.http_events import HttpEvents, raise_for
+from st_common.client.interface import Rectangle, await_done, is_about_a_plan, is_select
 from st_common.client.put import Fixes, Put, tables_of
 from st_common.client.registration import QueryId
 from st_common.client.result import (
@@ -29,7 +27,6 @@ from st_common.client.result import (
     to_stream,
 )
 from st_common.client.tuples import MultiTuple, multi_tuple
-from st_common.client.waiting import await_done
 from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.position import segment_of
 from st_common.query.builder import QueryBuilder

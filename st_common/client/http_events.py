@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from st_common.errors import FairwayError, TransientError
+from st_common.errors import ConfigError, FairwayError, QueryError, TransientError
 
 if TYPE_CHECKING:
     import httpx
@@ -29,6 +29,35 @@ _ENDS = re.compile(rb"\r\n|\r|\n")
 _ID = re.compile(r"(.*/)?[0-9]{1,18}/[0-9]{1,10}", re.DOTALL | re.ASCII)
 _CHANGE, _END = "change", "end"
 _LOG = logging.getLogger(__name__)
+_KINDS: dict[int, type[FairwayError]] = {
+    400: QueryError,
+    401: ConfigError,
+    404: QueryError,
+    413: ConfigError,
+    415: ConfigError,
+    422: ConfigError,
+    429: TransientError,
+    503: TransientError,
+}
+
+
+def raise_for(response: "httpx.Response") -> None:
+    """Raises what went wrong; nothing when all is well.
+
+    Raises:
+        QueryError: what was asked for is wrong, or does not exist.
+        ConfigError: the token is wrong, or a body.
+        TransientError: it may pass.
+        FairwayError: the server met a defect.
+    """
+    if response.is_success:
+        return
+    try:
+        told = response.json()
+        message, hint = str(told["error"]), str(told.get("hint", ""))
+    except (ValueError, KeyError, TypeError):
+        message, hint = f"the server answers {response.status_code}", ""
+    raise _KINDS.get(response.status_code, FairwayError)(message, hint=hint)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,8 +180,6 @@ class HttpEvents:
 
     def _connected(self) -> Iterator[dict[str, Any]]:
         """Changes until the connection ends."""
-        from st_common.client.http_errors import raise_for
-
         headers = {} if self._last is None else {"Last-Event-ID": self._last}
         begins = self._last is None and self._since is not None
         params = {"since": str(self._since)} if begins else {}

@@ -1,6 +1,8 @@
 """What a client can do, wherever what it asks lies: in a home folder of this machine, or behind a server."""
 
-from collections.abc import AsyncIterator, Iterator
+import re
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
@@ -11,10 +13,18 @@ from st_common.client.put import Fixes, Put
 from st_common.client.registration import QueryId
 from st_common.client.result import Result
 from st_common.client.tuples import MultiTuple
+from st_common.errors import TransientError
 from st_common.query.builder import QueryBuilder
 from st_common.query.plan import Plan
 
 Rectangle = tuple[float, float, float, float]
+_BEHIND = r"(\s|--[^\n]*\n|/\*.*?\*/)*"  # comments
+_SELECT = re.compile(rf"{_BEHIND}SELECT\b", re.IGNORECASE | re.DOTALL)
+_REGISTERS = re.compile(
+    rf"{_BEHIND}(REGISTER|REPLACE)\s+QUERY\b", re.IGNORECASE | re.DOTALL
+)
+_LOOK_S = 0.2
+_GIVEN_UP = ("failed", "bad_config", "crash_loop")
 
 
 class Subscription(Protocol):
@@ -274,3 +284,35 @@ class Client(Protocol):
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None: ...
+
+
+def is_select(text: str) -> bool:
+    """Whether a text is a SELECT alone, behind whatever comments."""
+    return _SELECT.match(text) is not None
+
+
+def is_about_a_plan(text: str) -> bool:
+    """Whether a text is a SELECT, or registers one: not the name of a query."""
+    return is_select(text) or bool(_REGISTERS.match(text))
+
+
+def await_done(
+    state_of: Callable[[], Mapping[str, Any]], timeout_s: float | None
+) -> None:
+    """Returns once a stream has evaluated all that its log holds.
+
+    Args:
+        state_of: tells how it is, as `Client.status` does.
+        timeout_s: how long to wait; None: as long as it takes.
+
+    Raises:
+        TransientError: its engine was given up, or the time is over.
+    """
+    end_s = None if timeout_s is None else time.monotonic() + timeout_s
+    while (state := state_of())["segments_done"] < state["segments"]:
+        done = f"{state['segments_done']} of {state['segments']} segments of {state['stream']!r} are evaluated"
+        if state["state"] in _GIVEN_UP:
+            raise TransientError(f"{done}, and its engine ended: {state['why']}")
+        if end_s is not None and time.monotonic() >= end_s:
+            raise TransientError(f"{done} after {timeout_s:g} s")
+        time.sleep(_LOOK_S)

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
-from st_common.client.client import is_select
+from st_common.client.interface import is_select
 from st_common.errors import QueryError
 from st_common.query.control import QueryRow
 from st_common.server.asked import Asked, known_query

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.client import Client
+from st_common.client import HomeClient
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.errors import QueryError
@@ -45,7 +45,7 @@ def home(tmp_path_factory):
 
 @pytest.fixture
 def client(home):
-    return Client(home, streams=load_streams(home.root / "conf"))
+    return HomeClient(home, streams=load_streams(home.root / "conf"))
 
 
 def fairway(home, *words, text=None):

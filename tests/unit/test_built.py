@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from st_common.client import Client
+from st_common.client import HomeClient
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -64,8 +64,8 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def client(home: Home) -> Client:
-    return Client(home, streams={"cars": CARS}, owner="me")
+def client(home: Home) -> HomeClient:
+    return HomeClient(home, streams={"cars": CARS}, owner="me")
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ STATEMENTS = ("statement", "explained")
 @pytest.mark.spec("B14")
 @pytest.mark.parametrize("what", [LOADED, LOADED.build()], ids=["builder", "plan"])
 def test_a_client_parses_no_statement_of_what_is_built(
-    client: Client, home: Home, begun: Counter[str], what
+    client: HomeClient, home: Home, begun: Counter[str], what
 ):
     client.register(what, "built")
     assert not any(begun[start] for start in STATEMENTS)
@@ -196,7 +196,7 @@ def test_what_is_built_means_what_its_text_means(seed: int, upper: bool, fewer: 
     ],
 )
 def test_what_is_wrong_is_told_by_the_step_that_said_it(
-    client: Client, home: Home, built, says: str
+    client: HomeClient, home: Home, built, says: str
 ):
     with pytest.raises(TextError) as caught:
         client.register(built, "q")
@@ -204,13 +204,13 @@ def test_what_is_wrong_is_told_by_the_step_that_said_it(
     assert queries(home) == []
 
 
-def test_the_place_in_what_a_step_was_given_is_shown(client: Client):
+def test_the_place_in_what_a_step_was_given_is_shown(client: HomeClient):
     with pytest.raises(TextError) as caught:
         client.register(query("cars").where("load > 3 AND lod < 5"), "q")
     assert caught.value.details == "  load > 3 AND lod < 5\n               ^^^"
 
 
-def test_a_name_that_is_taken_needs_no_place(client: Client):
+def test_a_name_that_is_taken_needs_no_place(client: HomeClient):
     client.register(LOADED, "q")
     with pytest.raises(TextError, match=r"^query 'q' is registered already"):
         client.register(LOADED, "q")
@@ -254,7 +254,9 @@ def test_a_plan_with_columns_beside_an_aggregate_is_refused():
 
 
 @pytest.mark.spec("B14")
-def test_an_unknown_column_of_the_other_object_is_called_as_in_a_text(client: Client):
+def test_an_unknown_column_of_the_other_object_is_called_as_in_a_text(
+    client: HomeClient,
+):
     pairs = query("cars").join("cars").on_dwithin(5)
     with pytest.raises(TextError) as caught:
         client.register(pairs.where('"other.lod" > 3'), "q")

@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from st_common.answers.changes import stream_changes
-from st_common.client import Client, Element, Feature, MultiTuple, Registration
+from st_common.client import Element, Feature, HomeClient, MultiTuple, Registration
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -48,8 +47,8 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def client(home: Home) -> Client:
-    return Client(home, streams={"cars": CARS}, owner="me", poll_s=0.01)
+def client(home: Home) -> HomeClient:
+    return HomeClient(home, streams={"cars": CARS}, owner="me", poll_s=0.01)
 
 
 def fixes(home: Home, *lines: str) -> None:
@@ -84,7 +83,7 @@ def told(change: MultiTuple) -> tuple[object, ...]:
 
 
 @pytest.mark.spec("B14")
-def test_an_iterator_blocks_until_the_next_change(home: Home, client: Client):
+def test_an_iterator_blocks_until_the_next_change(home: Home, client: HomeClient):
     changes = client.register(SQUARE.select("line", "x"), "square")
     assert changes.id == ("square", 1)
     with running(home):
@@ -112,7 +111,7 @@ def test_an_iterator_blocks_until_the_next_change(home: Home, client: Client):
 
 
 @pytest.mark.spec("B14")
-def test_text_builder_and_plan_register_equal_plans(home: Home, client: Client):
+def test_text_builder_and_plan_register_equal_plans(home: Home, client: HomeClient):
     plan = SQUARE.where("line = '12'").build()
     text = to_text(plan, "by_text")
     select = text.partition(" AS ")[2]
@@ -126,16 +125,16 @@ def test_text_builder_and_plan_register_equal_plans(home: Home, client: Client):
 
 
 @pytest.mark.spec("B14")
-def test_a_query_without_a_name_gets_one_of_its_own(client: Client):
+def test_a_query_without_a_name_gets_one_of_its_own(client: HomeClient):
     first, second = (client.register(SQUARE) for _ in range(2))
     assert first.id.name != second.id.name
 
 
 @pytest.mark.spec("B14", "W6")
 def test_a_created_stream_is_known_to_this_client_and_to_others(
-    home: Home, client: Client
+    home: Home, client: HomeClient
 ):
-    other = Client(home, streams={"cars": CARS}, owner="you")
+    other = HomeClient(home, streams={"cars": CARS}, owner="you")
     feeds = client.register(
         "CREATE STREAM near AS SELECT line FROM cars INSIDE (0, 0, 10, 10)"
     )
@@ -146,7 +145,7 @@ def test_a_created_stream_is_known_to_this_client_and_to_others(
 
 
 @pytest.mark.spec("B14")
-def test_cancel_drops_the_query_and_ends_its_iterators(home: Home, client: Client):
+def test_cancel_drops_the_query_and_ends_its_iterators(home: Home, client: HomeClient):
     changes = client.register(SQUARE, "square")
     found: list[MultiTuple] = []
     reader = threading.Thread(target=lambda: found.extend(changes))
@@ -169,13 +168,13 @@ def test_cancel_drops_the_query_and_ends_its_iterators(home: Home, client: Clien
 @pytest.mark.spec("B14")
 @pytest.mark.parametrize("how", ["drop", "replace"])
 def test_what_others_drop_or_replace_ends_after_its_last_change(
-    home: Home, client: Client, how: str
+    home: Home, client: HomeClient, how: str
 ):
     changes = client.register(SQUARE, "square")
     with running(home):
         fixes(home, "a,1,5,5,12")
         first = soon(changes)
-        other = Client(home, streams={"cars": CARS}, owner="another")
+        other = HomeClient(home, streams={"cars": CARS}, owner="another")
         if how == "drop":
             other.cancel(changes.id)
         else:
@@ -193,7 +192,7 @@ def test_what_others_drop_or_replace_ends_after_its_last_change(
 
 @pytest.mark.spec("B14")
 def test_a_join_gives_the_element_then_its_partner(
-    home: Home, client: Client, tmp_path: Path
+    home: Home, client: HomeClient, tmp_path: Path
 ):
     home.stream("cars").mkdir(parents=True)
     file = tmp_path / "parks.geojson"
@@ -226,7 +225,7 @@ def test_a_join_gives_the_element_then_its_partner(
 @pytest.mark.spec("B14", "W6")
 @pytest.mark.parametrize(("kind", "signs"), [("istream", [1, 1]), ("dstream", [-1])])
 def test_of_a_stream_query_only_its_elements_come(
-    home: Home, client: Client, kind: StreamKind, signs: list[int]
+    home: Home, client: HomeClient, kind: StreamKind, signs: list[int]
 ):
     changes = client.register(SQUARE.as_stream(kind))
     with running(home):
@@ -251,7 +250,7 @@ def test_real_ships_come_as_the_table_has_them(home: Home, shared: Path):
             object="MMSI", event_ts="# Timestamp", x="Longitude", y="Latitude"
         ),
     )
-    client = Client(home, streams={"ships": ships}, poll_s=0.01)
+    client = HomeClient(home, streams={"ships": ships}, poll_s=0.01)
     changes = client.register(
         query("ships")
         .in_space((10, 55, 13, 57))
@@ -293,7 +292,7 @@ def test_real_ships_come_as_the_table_has_them(home: Home, shared: Path):
     )
 
 
-def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: Client):
+def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: HomeClient):
     changes = client.register(SQUARE)
     assert changes.next(timeout_s=0.05) is None
     assert list(changes.within(0.05)) == []
@@ -328,7 +327,7 @@ def test_a_timeout_gives_nothing_and_a_closed_one_ends(home: Home, client: Clien
     ],
 )
 def test_what_is_wrong_registers_nothing(
-    home: Home, client: Client, what: object, name: str | None, says: str
+    home: Home, client: HomeClient, what: object, name: str | None, says: str
 ):
     client.register(SQUARE, "taken")
     before = history(home)

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.cli import app, frame
-from st_common.client import Client
+from st_common.client import HomeClient
 from st_common.config.columns import Columns
 from st_common.config.environment import home_dir
 from st_common.config.home import Home
@@ -325,7 +325,7 @@ def test_a_home_that_is_no_folder_is_refused(
     said = f"error: a home cannot lie at {address} (give a folder of a local disk; shared storage is planned)\n"
     assert (done.exit_code, done.stderr) == (2, said)
     with pytest.raises(ConfigError, match=f"a home cannot lie at {address} "):
-        Client(address, streams={})
+        HomeClient(address, streams={})
     assert list(tmp_path.iterdir()) == []
 
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from st_common.client import Client
+from st_common.client import HomeClient
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -119,7 +119,7 @@ def test_the_words_are_completed():
 
 
 def test_a_client_follows_what_is_there_already(home: Home):
-    client = Client(home, streams=STREAMS, owner="me", poll_s=0.01)
+    client = HomeClient(home, streams=STREAMS, owner="me", poll_s=0.01)
     text = (
         "REGISTER QUERY IF NOT EXISTS q_$1 AS SELECT * FROM cars INSIDE (0, 0, $1, 1)"
     )

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from st_common.answers.changes import stream_changes
 from st_common.cli import app
-from st_common.client import Client
+from st_common.client import HomeClient
 from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -59,8 +59,8 @@ def home(tmp_path: Path) -> Home:
 
 
 @pytest.fixture
-def client(home: Home) -> Client:
-    return Client(home, streams={"cars": CARS}, owner="me", poll_s=0.01)
+def client(home: Home) -> HomeClient:
+    return HomeClient(home, streams={"cars": CARS}, owner="me", poll_s=0.01)
 
 
 def plans(text: str, *rows: dict) -> list:
@@ -74,7 +74,7 @@ def problems(text: str, *rows: dict) -> list[str]:
 
 
 @pytest.mark.spec("P4")
-def test_hostile_values_are_values_and_nothing_else(client: Client, home: Home):
+def test_hostile_values_are_values_and_nothing_else(client: HomeClient, home: Home):
     text = "REGISTER QUERY $q AS SELECT * FROM cars WHERE line = $line"
     rows = [{"q": f"q{at}", "line": line} for at, line in enumerate(HOSTILE)]
     registered = client.register_all(text, params=rows)
@@ -191,7 +191,7 @@ def test_a_number_as_it_is_written_is_a_text_where_it_is_asked_for(tmp_path: Pat
 
 
 @pytest.mark.spec("P4")
-def test_what_is_wrong_with_a_value_names_its_cell(home: Home, client: Client):
+def test_what_is_wrong_with_a_value_names_its_cell(home: Home, client: HomeClient):
     text = f"{NEAR};\nREGISTER QUERY all_$id AS SELECT * FROM cars"
     assert problems(text, ROW, {**ROW, "r": -1}, {**ROW, "x": "east"}) == [
         "params, row 2, column r: a radius is 0 or more, and finite",
