@@ -43,7 +43,6 @@ def answer(
 ) -> Response:
     """The answer to one question, or what is wrong with it."""
     one, kept = _BY_NAME[head["method"], head["path"]], Kept()
-    assert one.run is not None  # noqa: S101 - others are not asked here
     if head["last_good"] is not None:
         last_good = pickle.loads(b64decode(head["last_good"]))  # noqa: S301 - of the server
         place = replace(place, last_good=last_good)
@@ -62,11 +61,13 @@ def answer(
             is_apart=True,
             before_writing=before_writing,
         )
-        return one.run(asked)
+        reply: Response = one.run(asked)
     except MemoryError:
         os._exit(1)  # the server says that it was too much
     except Exception as error:  # noqa: BLE001 - each is told, and the next is answered
         return error_reply(place, error)
+    else:
+        return reply
     finally:
         kept.close()
 

@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
@@ -25,20 +26,36 @@ from st_common.server.asked import (
     known_query,
     known_stream,
     read_params,
+    truth,
+    whole,
 )
-from st_common.server.bodies import unpacked
+from st_common.server.bodies import MEDIA, unpacked
 from st_common.server.changes import EventsReply, Hubs, after_position
 from st_common.server.endpoint import Endpoint, Lane
 from st_common.server.endpoints import ENDPOINTS
 from st_common.server.event_text import place_of_id
-from st_common.server.guard import Guard, Limits, TooLargeError
+from st_common.server.guard import Guard, Limits
 from st_common.server.http_metrics import HttpMetrics
 from st_common.server.intake import ClosedError, Intakes
 from st_common.server.ogc import OPENAPI
 from st_common.server.openapi import description
 from st_common.server.page import files
 from st_common.server.place import Place
-from st_common.server.replies import error_reply, value_reply
+from st_common.server.replies import error_reply, refusal, value_reply
+from st_common.server.schemas import (
+    ANY,
+    COUNTS,
+    LATE,
+    NUMBER,
+    ROWS,
+    TEXT,
+    TIME,
+    WHOLE,
+    Schema,
+    a_list,
+    an_object,
+    or_null,
+)
 
 _REST_S = 20
 _THREADS: dict[Lane, int] = {
@@ -48,22 +65,19 @@ _THREADS: dict[Lane, int] = {
     "tiles": 1,
     "queries": 2,
 }
-_UNVERSIONED = {
-    one.path.split("/")[2] for one in ENDPOINTS if one.path.startswith("/v1/")
-}
-"""How addresses began before they had a version: whoever asks for one learns what it is called now."""
+_SINCE = whole("since", "from behind this position on")
+_EVENTS = "text/event-stream"
 _HEADERS_ELSEWHERE = (
     *("Authorization", "Content-Type", "Idempotency-Key"),
     *("If-None-Match", "Last-Event-ID"),
 )
-_Answer = Callable[[Asked], Any]
 
 
 class Server:
     """What a running application knows: its place, who listens, what is on its way into logs."""
 
     def __init__(self, place: Place, *, version: str) -> None:
-        self.place, self._version = place, version
+        self.place, self.version = place, version
         self.hubs = Hubs(place.home)
         self.http = HttpMetrics(self.hubs)
         self.intakes: Intakes | None = None
@@ -98,8 +112,10 @@ class Server:
             await self.apart.rest()
 
     async def run(self, one: Endpoint, asked: Asked, request: Request) -> Response:
-        """Carries out a request in a thread of its lane, or in a process of its own."""
-        assert one.run is not None  # noqa: S101 - all others are carried out in the loop
+        """Carries out a request in the event loop, in a thread of its lane, or in a process of its own."""
+        if one.is_in_loop:
+            reply: Response = await one.run(self, asked)
+            return reply
         kind = one.kind_of(asked)
         if kind is None:
             loop, lane = asyncio.get_running_loop(), self._lanes[one.lane]
@@ -111,65 +127,8 @@ class Server:
         given, is_gone = dict(request.query_params), request.is_disconnected
         return await self.apart.answer(one, kind, asked, given, is_gone)
 
-    async def put_fixes(self, asked: Asked) -> Response:
-        """Stores fixes of a stream."""
-        stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
-        key = asked.headers.get("idempotency-key")
-        packing = asked.headers.get("content-encoding", "").strip().lower()
-        if asked.body.startswith(MAGIC):
-            body = await asyncio.to_thread(unpacked, asked.body, packing)
-        else:
-            body = unpacked(asked.body, packing)
-        is_live = asked.params.get("live", True)
-        while True:
-            assert self.intakes is not None  # noqa: S101 - requests come while it runs
-            intake = await self.intakes.of(stream)
-            try:
-                stored = await intake.put(body, asked.media, key, is_live=is_live)
-            except ClosedError:
-                continue
-            warning = intake.warning
-            told = {} if warning is None else {"warning": warning}
-            return value_reply({**stored.shown, **told}, 202)
-
-    async def follow_query(self, asked: Asked) -> Response:
-        """The changes of one query as events."""
-        from st_common.query.lookup import find
-
-        name = await run_in_threadpool(known_query, asked)
-        row = await run_in_threadpool(find, self.place.home, name)
-        return await self._events(asked, row.stream, name)
-
-    async def follow_stream(self, asked: Asked) -> Response:
-        """The changes of all queries on a stream as events."""
-        stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
-        return await self._events(asked, stream.name, None)
-
-    async def _events(self, asked: Asked, stream: str, query: str | None) -> Response:
-        last, since = asked.headers.get("last-event-id"), asked.params.get("since")
-        after = None if since is None else after_position(since)
-        if last:
-            after = place_of_id(last)
-        hub = self.hubs.of(stream)
-        return EventsReply(hub, await hub.join(query, after))
-
-    async def status(self, asked: Asked) -> Response:
-        """Each stream, and how those are served who listen."""
-        told = await run_in_threadpool(reads.status, asked)
-        hubs = self.hubs.status()
-        for one in hubs:
-            one["error"] = one["error"] and self.place.hidden(one["error"])
-        return value_reply({**told, "listeners": hubs})
-
-    async def metrics(self, _asked: Asked) -> Response:
-        """Metrics of the installation, and how many listen."""
-        from prometheus_client import generate_latest
-
-        text = await run_in_threadpool(lambda: generate_latest(self._registry()))
-        return PlainTextResponse(text + self.http.text())
-
-    def _registry(self) -> Any:
-        from st_common.answers.metrics import Metrics, registry_of
+    def registry(self) -> Any:
+        """Where the metrics of the installation are."""
         from st_common.delivery.settings import wanted
 
         if self._metrics is None:
@@ -189,17 +148,192 @@ class Server:
         self.http.count("-", "unknown", status)
         path = request.url.path
         is_old = path.split("/")[1] in _UNVERSIONED
-        told = {
-            "error": f"there is no {request.method} {path}",
-            "hint": f"it is /v1{path} now"
-            if is_old
-            else "/v1/openapi.json has all addresses",
-        }
-        return JSONResponse(told, status)
+        hint = (
+            f"it is /v1{path} now" if is_old else "/v1/openapi.json has all addresses"
+        )
+        return refusal(f"there is no {request.method} {path}", hint, status)
 
-    async def describe(self, _asked: Asked) -> Response:
-        """The API."""
-        return JSONResponse(description(self._version), media_type=OPENAPI)
+
+_REJECT = an_object(
+    {"line": WHOLE, "column": WHOLE, "offset": WHOLE, "raw": TEXT},
+    record=WHOLE,
+    reason=TEXT,
+)
+_POSTED = an_object(
+    {
+        "reasons": COUNTS,
+        "rejects": a_list(_REJECT),
+        "position": or_null(WHOLE),
+        "without_position": WHOLE,
+        "warning": TEXT,
+        "hint": TEXT,
+    },
+    records=WHOLE,
+    accepted=WHOLE,
+    rejected=WHOLE,
+)
+_REFUSED = an_object(
+    {"hint": TEXT, "reasons": COUNTS, "rejects": a_list(_REJECT)},
+    error=TEXT,
+    records=WHOLE,
+    accepted=WHOLE,
+    rejected=WHOLE,
+)
+_ENGINE: Mapping[str, Schema] = {
+    "position": or_null(WHOLE),
+    "pid": or_null(WHOLE),
+    "host": or_null(TEXT),
+    "beat_age_s": or_null(NUMBER),
+    "beat_us": or_null(WHOLE),
+    "engine": TEXT,
+    "clock": or_null(TIME),
+    "clock_us": or_null(WHOLE),
+    "fixes": WHOLE,
+    "rejects": WHOLE,
+    "late": WHOLE,
+    "double": WHOLE,
+    "cut": WHOLE,
+    "changes": WHOLE,
+    "nulled": COUNTS,
+    "filtered_out": COUNTS,
+    "filtered": COUNTS,
+    "caches": ANY,
+    "workers": a_list(ANY),
+}
+"""What the engine of a stream has said of itself; nothing before it has run."""
+_STREAM = an_object(
+    {**_ENGINE, **LATE},
+    stream=TEXT,
+    as_of=TIME,
+    state=TEXT,
+    health=TEXT,
+    why=or_null(TEXT),
+    segments=WHOLE,
+    segments_done=WHOLE,
+    lag_segments=or_null(WHOLE),
+    lag_s=or_null(NUMBER),
+    archive_lag_s=or_null(NUMBER),
+    sources=a_list(ANY),
+)
+
+
+@Endpoint(
+    "POST",
+    "/v1/streams/{stream}/fixes",
+    {202: _POSTED, 422: _REFUSED},
+    takes=MEDIA,
+    params=(
+        truth(
+            "live", "false: they are of the past, and time does not go on after them"
+        ),
+    ),
+)
+async def put_fixes(server: Server, asked: Asked) -> Response:
+    """Puts fixes into a stream; 202 once they are durable, with how many were accepted and rejected."""
+    stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
+    key = asked.headers.get("idempotency-key")
+    packing = asked.headers.get("content-encoding", "").strip().lower()
+    if asked.body.startswith(MAGIC):
+        body = await asyncio.to_thread(unpacked, asked.body, packing)
+    else:
+        body = unpacked(asked.body, packing)
+    is_live = asked.params.get("live", True)
+    while True:
+        assert server.intakes is not None  # noqa: S101 - requests come while it runs
+        intake = await server.intakes.of(stream)
+        try:
+            stored = await intake.put(body, asked.media, key, is_live=is_live)
+        except ClosedError:
+            continue
+        warning = intake.warning
+        told = {} if warning is None else {"warning": warning}
+        return value_reply({**stored.shown, **told}, 202)
+
+
+@Endpoint("GET", "/v1/changes/{query}", params=(_SINCE,), gives=_EVENTS)
+async def follow_query(server: Server, asked: Asked) -> Response:
+    """The changes of a query, as they happen; Last-Event-ID goes on behind a change."""
+    from st_common.query.lookup import find
+
+    name = await run_in_threadpool(known_query, asked)
+    row = await run_in_threadpool(find, server.place.home, name)
+    return await _events(server, asked, row.stream, name)
+
+
+@Endpoint("GET", "/v1/streams/{stream}/changes", params=(_SINCE,), gives=_EVENTS)
+async def follow_stream(server: Server, asked: Asked) -> Response:
+    """The changes of all queries on a stream, as they happen."""
+    stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
+    return await _events(server, asked, stream.name, None)
+
+
+async def _events(
+    server: Server, asked: Asked, stream: str, query: str | None
+) -> Response:
+    last, since = asked.headers.get("last-event-id"), asked.params.get("since")
+    after = None if since is None else after_position(since)
+    if last:
+        after = place_of_id(last)
+    hub = server.hubs.of(stream)
+    return EventsReply(hub, await hub.join(query, after))
+
+
+@Endpoint(
+    "GET",
+    "/v1/status",
+    an_object(
+        streams=a_list(_STREAM),
+        broken_streams=ANY,
+        settings_error=or_null(TEXT),
+        listeners=a_list(
+            an_object(
+                stream=TEXT,
+                listeners=WHOLE,
+                age_s=or_null(NUMBER),
+                failures=WHOLE,
+                error=or_null(TEXT),
+                dropped=COUNTS,
+            )
+        ),
+    ),
+)
+async def status(server: Server, asked: Asked) -> Response:
+    """Each stream: its state, how far it is, its sources."""
+    told = await run_in_threadpool(reads.status, asked)
+    hubs = server.hubs.status()
+    for one in hubs:
+        one["error"] = one["error"] and server.place.hidden(one["error"])
+    return value_reply({**told, "listeners": hubs})
+
+
+@Endpoint("GET", "/metrics", gives="text/plain")
+async def metrics(server: Server, _asked: Asked) -> Response:
+    """Metrics, as Prometheus reads them."""
+    text = await run_in_threadpool(lambda: generate_latest(server.registry()))
+    return PlainTextResponse(text + server.http.text())
+
+
+@Endpoint(
+    "GET",
+    "/v1/openapi.json",
+    an_object(
+        {"components": ANY, "security": ROWS},
+        openapi=TEXT,
+        info=ANY,
+        paths=ANY,
+    ),
+    gives=OPENAPI,
+)
+async def describe(server: Server, _asked: Asked) -> Response:
+    """This description of the API."""
+    told = description(server.version, [one for one in ENDPOINTS if one.is_public])
+    return JSONResponse(told, media_type=OPENAPI)
+
+
+_UNVERSIONED = {
+    one.path.split("/")[2] for one in ENDPOINTS if one.path.startswith("/v1/")
+}
+"""How addresses began before they had a version: whoever asks for one learns what it is called now."""
 
 
 def application(
@@ -218,25 +352,13 @@ def application(
         limits: of bodies and requests.
     """
     server = Server(place, version=version)
-    in_loop: dict[tuple[str, str], _Answer] = {
-        ("POST", "/v1/streams/{stream}/fixes"): server.put_fixes,
-        ("GET", "/v1/streams/{stream}/changes"): server.follow_stream,
-        ("GET", "/v1/changes/{query}"): server.follow_query,
-        ("GET", "/metrics"): server.metrics,
-        ("GET", "/v1/status"): server.status,
-        ("GET", "/v1/openapi.json"): server.describe,
-    }
     routes = [
-        Route(
-            _any_text(one.path),
-            _endpoint(server, one, in_loop.get((one.method, one.path))),
-            methods=[one.method],
-        )
+        Route(_any_text(one.path), _answering(server, one), methods=[one.method])
         for one in ENDPOINTS
         if one.path not in (files.INDEX, files.FILE)
     ]
     app = Starlette(
-        routes=[*files.page_routes(files.FOLDER), *routes],
+        routes=[*files.page_routes(), *routes],
         lifespan=server.lifespan,
         exception_handlers={404: server.absent, 405: server.absent},
     )
@@ -268,33 +390,21 @@ def _any_text(path: str) -> str:
     return path
 
 
-def _endpoint(server: Server, one: Endpoint, in_loop: _Answer | None) -> Any:
-    """What answers requests to an endpoint, and counts them."""
+def _answering(server: Server, one: Endpoint) -> Any:
+    """What answers requests to an endpoint, or says what was wrong with them, and counts them."""
 
     async def answered(request: Request) -> Response:
         with server.http.timed(one.method, one.path):
-            reply = await _answer(server, one, in_loop, request)
+            try:
+                reply = await server.run(
+                    one, await _asked(server, one, request), request
+                )
+            except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
+                reply = error_reply(server.place, error)
         server.http.count(one.method, one.path, reply.status_code)
         return reply
 
     return answered
-
-
-async def _answer(
-    server: Server, one: Endpoint, in_loop: _Answer | None, request: Request
-) -> Response:
-    """The answer to a request, or what was wrong with it."""
-    try:
-        asked = await _asked(server, one, request)
-        if in_loop is not None:
-            reply: Response = await in_loop(asked)
-            return reply
-        return await server.run(one, asked, request)
-    except TooLargeError:
-        told = {"error": "the body is too large", "hint": "send it in parts"}
-        return JSONResponse(told, 413)
-    except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
-        return error_reply(server.place, error)
 
 
 async def _asked(server: Server, one: Endpoint, request: Request) -> Asked:
@@ -306,11 +416,11 @@ async def _asked(server: Server, one: Endpoint, request: Request) -> Asked:
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     return Asked(
         place=server.place,
-        path={name: str(value) for name, value in request.path_params.items()},
+        path=request.path_params,
         params=read_params(dict(request.query_params), one.params),
         body=await request.body() if one.takes else b"",
         media=media,
         base=str(request.base_url).rstrip("/"),
-        headers={name.lower(): value for name, value in request.headers.items()},
+        headers=request.headers,
         kept=server.kept,
     )

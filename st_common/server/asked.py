@@ -72,6 +72,13 @@ class UnsupportedError(FairwayError):
     """A body is of a kind that is not taken."""
 
 
+class TooLargeError(FairwayError):
+    """A body is larger than it may be."""
+
+    def __init__(self) -> None:
+        super().__init__("the body is too large", hint="send it in parts")
+
+
 class RejectedError(FairwayError):
     """Of what was sent no record can be read.
 
@@ -280,6 +287,26 @@ def read_params(given: Mapping[str, str], known: tuple[Param, ...]) -> dict[str,
         except ValueError as error:
             raise ConfigError(f"{name}={text!r} {error}") from None
     return values
+
+
+def whole(name: str, about: str) -> Param:
+    """A parameter that is a whole number from 0 on."""
+    return Param(name=name, about=about, read=whole_of, schema={"type": "integer"})
+
+
+def truth(name: str, about: str) -> Param:
+    """A parameter that is `true` or `false`."""
+    return Param(name=name, about=about, read=truth_of, schema={"type": "boolean"})
+
+
+def numbers(name: str, about: str, *counts: int) -> Param:
+    """A parameter of numbers with commas between, as many as one of `counts`."""
+    return Param(name=name, about=about, read=numbers_of(*counts))
+
+
+def time_at(name: str, about: str) -> Param:
+    """A parameter that is a time."""
+    return Param(name=name, about=about, read=time_of)
 
 
 def known_query(asked: Asked) -> str:

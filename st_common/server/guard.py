@@ -19,7 +19,9 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from st_common.loopback import LOOPBACK
+from st_common.server.asked import TooLargeError
 from st_common.server.page.files import is_open
+from st_common.server.replies import refusal
 from st_common.written import whole_number
 
 _LONGEST_BODY = 16 << 20
@@ -134,11 +136,11 @@ class Guard:
     ) -> JSONResponse | None:
         """What is answered in place of the app."""
         if self._is_foreign(headers):
-            told = {
-                "error": "this server answers only what asks for it on this machine",
-                "hint": "use http://127.0.0.1 with its port; for other names serve with --token-env",
-            }
-            return JSONResponse(told, 403)
+            return refusal(
+                "this server answers only what asks for it on this machine",
+                "use http://127.0.0.1 with its port; for other names serve with --token-env",
+                403,
+            )
         host = str((scope.get("client") or ("",))[0])
         if not is_open(scope["method"], scope["path"]):
             refused = self._refused_token(host, headers.get(b"authorization"))
@@ -147,10 +149,11 @@ class Guard:
         length = headers.get(b"content-length", b"0").decode("latin-1")
         if whole_number(length, self._limits.body_bytes) is None:
             hint = f"at most {self._limits.body_bytes} bytes; send it in parts"
-            return JSONResponse({"error": "the body is too large", "hint": hint}, 413)
+            return refusal("the body is too large", hint, 413)
         if not self._has_room(host):
-            told = {"error": "too many requests", "hint": "wait a second"}
-            return JSONResponse(told, 429, {"Retry-After": "1"})
+            return refusal(
+                "too many requests", "wait a second", 429, {"Retry-After": "1"}
+            )
         return None
 
     def _is_foreign(self, headers: dict[bytes, bytes]) -> bool:
@@ -174,16 +177,14 @@ class Guard:
             is_right = _is_same(shown, b"Bearer " + self._token.encode())
             wait_s = self._guesses.wait_s(host, time.monotonic(), is_right=is_right)
             if wait_s is not None:
-                told = {
-                    "error": "too many wrong tokens",
-                    "hint": "wait, then try again",
-                }
                 headers = {"Retry-After": str(max(math.ceil(wait_s), 1))}
-                return JSONResponse(told, 429, headers)
+                return refusal(
+                    "too many wrong tokens", "wait, then try again", 429, headers
+                )
             if is_right:
                 return None
-        told = {"error": "a token is needed", "hint": "Authorization: Bearer TOKEN"}
-        return JSONResponse(told, 401, {"WWW-Authenticate": "Bearer"})
+        headers = {"WWW-Authenticate": "Bearer"}
+        return refusal("a token is needed", "Authorization: Bearer TOKEN", 401, headers)
 
     def _has_room(self, host: str) -> bool:
         """Takes one from the host's bucket, which is filled as time goes by."""
@@ -212,10 +213,6 @@ def _name_of(host: str) -> str:
     if host.startswith("["):
         return host[1:].partition("]")[0]
     return host.partition(":")[0].lower()
-
-
-class TooLargeError(Exception):
-    """A body whose length was not said is larger than it may be."""
 
 
 def _limited(receive: Receive, most: int) -> Receive:

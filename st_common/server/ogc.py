@@ -38,10 +38,22 @@ from st_common.server.asked import (
     time_of,
     whole_of,
 )
+from st_common.server.endpoint import Endpoint
 from st_common.server.page.known import Known
-from st_common.server.page.lives import live_places
-from st_common.server.placed import answer_with_places
-from st_common.server.replies import value_reply
+from st_common.server.page.lives import answer_with_places, live_places
+from st_common.server.replies import GEOJSON, value_reply
+from st_common.server.schemas import (
+    BOX,
+    FEATURE,
+    FEATURES,
+    LINKS,
+    TEXT,
+    TEXTS,
+    TIME,
+    a_list,
+    an_object,
+    or_null,
+)
 
 Objects = npt.NDArray[np.object_]
 Box = tuple[float, float, float, float]
@@ -51,7 +63,7 @@ Seen = Callable[[str], tuple[Box | None, datetime | None]]
 ROOT = "/v1/ogc"
 OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
 DEFAULT_LIMIT, LARGEST_LIMIT = 100, 10_000
-_GEOJSON, _JSON, _HTML = "application/geo+json", "application/json", "text/html"
+_JSON, _HTML = "application/json", "text/html"
 _CLASSES = (
     "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/core",
     "http://www.opengis.net/spec/ogcapi-features-1/1.0/conf/geojson",
@@ -164,10 +176,28 @@ OFFSET = Param(
 
 
 # --- resources -------------------------------------------------------------------------------------------------------
+_EXTENT = an_object(
+    {
+        "spatial": an_object(bbox=a_list(BOX), crs=TEXT),
+        "temporal": an_object(interval=a_list(a_list(or_null(TIME))), trs=TEXT),
+    }
+)
+_COLLECTION = an_object(
+    {
+        "attribution": TEXT,
+        "extent": _EXTENT,
+    },
+    id=TEXT,
+    title=TEXT,
+    crs=TEXTS,
+    itemType=TEXT,
+    links=LINKS,
+)
 
 
+@Endpoint("GET", "/v1/ogc", an_object(title=TEXT, description=TEXT, links=LINKS))
 def landing(asked: Asked) -> Response:
-    """Where to go from here."""
+    """OGC API Features: where to go from here."""
     links = [
         _link(asked, ROOT, "self", "this document"),
         _link(asked, "/", "alternate", "the page with the map", media=_HTML),
@@ -179,13 +209,19 @@ def landing(asked: Asked) -> Response:
     return value_reply({"title": "Fairway", "description": about, "links": links})
 
 
+@Endpoint("GET", "/v1/ogc/conformance", an_object(conformsTo=TEXTS))
 def conformance(_asked: Asked) -> Response:
-    """The parts of the standard that are carried out."""
+    """Which parts of the standard are carried out."""
     return value_reply({"conformsTo": list(_CLASSES)})
 
 
+@Endpoint(
+    "GET",
+    "/v1/ogc/collections",
+    an_object(collections=a_list(_COLLECTION), links=LINKS),
+)
 def collections(asked: Asked) -> Response:
-    """All collections."""
+    """All collections of features."""
     seen = cache(partial(_seen_extent, asked))  # all queries on a stream share it
     shown = [
         _described(asked, one, seen) for one in _all_collections(asked) if one.epsg
@@ -197,13 +233,22 @@ def collections(asked: Asked) -> Response:
     return value_reply({"collections": shown, "links": links})
 
 
+@Endpoint("GET", "/v1/ogc/collections/{collection}", _COLLECTION)
 def collection(asked: Asked) -> Response:
     """One collection."""
     return value_reply(_described(asked, _known(asked), partial(_seen_extent, asked)))
 
 
+@Endpoint(
+    "GET",
+    "/v1/ogc/collections/{collection}/items",
+    FEATURES,
+    params=(BBOX, DATETIME, LIMIT, OFFSET),
+    apart="read",
+    gives=GEOJSON,
+)
 def items(asked: Asked) -> Response:
-    """Features of a collection, some at once; `next` leads to those that follow."""
+    """Features of a collection."""
     known, given = _known(asked), asked.params
     limit, offset = given.get("limit", DEFAULT_LIMIT), given.get("offset", 0)
     features = _read(asked, known)
@@ -211,7 +256,7 @@ def items(asked: Asked) -> Response:
         features = features.take(shapely.intersects(features.shapes, _region(box)))
     page = features.take(slice(offset, offset + limit))
     links = _item_links(asked, known, has_more=offset + limit < len(features.ids))
-    return _geojson(
+    return value_reply(
         {
             "type": "FeatureCollection",
             "features": list(page.to_json()),
@@ -219,27 +264,32 @@ def items(asked: Asked) -> Response:
             "numberReturned": len(page.ids),
             "timeStamp": _now(),
             "links": links,
-        }
+        },
+        media=GEOJSON,
     )
 
 
+@Endpoint(
+    "GET",
+    "/v1/ogc/collections/{collection}/items/{feature}",
+    FEATURE,
+    params=(DATETIME,),
+    apart="read",
+    gives=GEOJSON,
+)
 def item(asked: Asked) -> Response:
-    """One feature, by its id."""
+    """One feature."""
     known, wanted = _known(asked), asked.path["feature"]
     features = _read(asked, known)
     for feature in features.take(features.ids == wanted).to_json():
         path = known.path
         own = f"{path}/items/{quote(wanted, safe='')}"
         links = [
-            _link(asked, own, "self", "this feature", media=_GEOJSON),
+            _link(asked, own, "self", "this feature", media=GEOJSON),
             _link(asked, path, "collection", known.title),
         ]
-        return _geojson({**feature, "links": links})
+        return value_reply({**feature, "links": links}, media=GEOJSON)
     raise AbsentError(f"{known.id} has no feature {wanted!r}")
-
-
-def _geojson(value: Mapping[str, Any]) -> Response:
-    return Response(value_reply(value).body, media_type=_GEOJSON)
 
 
 def _link(
@@ -266,14 +316,14 @@ def _item_links(
     if "datetime" in given:
         given["datetime"] = given["datetime"].text
     links = [
-        _link(asked, path, "self", "this document", media=_GEOJSON, params=given),
+        _link(asked, path, "self", "this document", media=GEOJSON, params=given),
         _link(asked, known.path, "collection", known.title),
     ]
     if has_more:
         limit = given.get("limit", DEFAULT_LIMIT)
         further = {**given, "offset": given.get("offset", 0) + limit}
         title = "the features that follow"
-        links.append(_link(asked, path, "next", title, media=_GEOJSON, params=further))
+        links.append(_link(asked, path, "next", title, media=GEOJSON, params=further))
     return links
 
 
@@ -364,7 +414,7 @@ def _described(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
         "itemType": "feature",
         "links": [
             _link(asked, known.path, "self", known.title),
-            _link(asked, f"{known.path}/items", "items", known.title, media=_GEOJSON),
+            _link(asked, f"{known.path}/items", "items", known.title, media=GEOJSON),
             _link(asked, "/", "alternate", "the page with the map", media=_HTML),
         ],
     }

@@ -4,19 +4,18 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from st_common.server.answer_schemas import ERROR, answers_of
 from st_common.server.endpoint import Endpoint
-from st_common.server.endpoints import PUBLIC
+from st_common.server.schemas import BYTES, TEXT, an_object
 
 _VARIES = re.compile(r"{(\w+)}")
 _ERROR = {
     "description": "what was wrong, and what to do",
-    "content": {"application/json": {"schema": ERROR}},
+    "content": {"application/json": {"schema": an_object({"hint": TEXT}, error=TEXT)}},
 }
 _REFUSED = "nothing of it could be read, and nothing is stored"
 
 
-def description(version: str, endpoints: Iterable[Endpoint] = PUBLIC) -> dict[str, Any]:
+def description(version: str, endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     """The API as an OpenAPI document.
 
     Args:
@@ -69,10 +68,12 @@ def _operation(one: Endpoint) -> dict[str, Any]:
 
 def _answers(one: Endpoint) -> dict[str, Any]:
     """What an endpoint answers, by status."""
+    answers = one.answers or (TEXT if one.gives.startswith("text/") else BYTES)
+    by_status = {200: answers} if "type" in answers else answers
     return {
-        status: {
-            "description": _REFUSED if status == "422" else one.about,
+        str(status): {
+            "description": _REFUSED if status == 422 else one.about,
             "content": {one.gives: {"schema": schema}},
         }
-        for status, schema in answers_of(one.method, one.path, one.gives).items()
+        for status, schema in by_status.items()
     }

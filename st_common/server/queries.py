@@ -1,5 +1,6 @@
 """Queries by HTTP: what there are, registered, replaced, dropped."""
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
@@ -8,14 +9,50 @@ from st_common.client.interface import is_select
 from st_common.errors import QueryError
 from st_common.query.control import QueryRow
 from st_common.server.asked import Asked, known_query
+from st_common.server.endpoint import STATEMENTS, STREAM, Endpoint
 from st_common.server.replies import value_reply
+from st_common.server.schemas import (
+    ANYTHING,
+    TEXT,
+    TEXTS,
+    WHOLE,
+    Schema,
+    a_list,
+    an_object,
+    or_null,
+)
 
 if TYPE_CHECKING:
     from st_common.query.registry import Outcome
 
 OWNER = "http"
+_DONE = an_object(
+    queries=a_list(an_object(action=TEXT, name=TEXT, version=WHOLE, position=WHOLE)),
+    areas_created=TEXTS,
+    areas_replaced=TEXTS,
+    areas_dropped=TEXTS,
+    streams_created=TEXTS,
+    streams_dropped=TEXTS,
+    notices=TEXTS,
+)
+_QUERY: Mapping[str, Schema] = {
+    "name": TEXT,
+    "version": WHOLE,
+    "stream": TEXT,
+    "owner": or_null(TEXT),
+    "state": TEXT,
+    "text": or_null(TEXT),
+    "why": or_null(TEXT),
+}
+_HISTORY = an_object(action=TEXT, version=WHOLE, position=WHOLE, why=or_null(TEXT))
 
 
+@Endpoint(
+    "GET",
+    "/v1/queries",
+    an_object(queries=a_list(an_object(**_QUERY))),
+    params=(STREAM,),
+)
 def list_queries(asked: Asked) -> Response:
     """All queries that are registered."""
     from st_common.query.lookup import queries
@@ -25,8 +62,18 @@ def list_queries(asked: Asked) -> Response:
     return value_reply({"queries": [_shown(row) for row in rows]})
 
 
+@Endpoint(
+    "GET",
+    "/v1/queries/{query}",
+    an_object(
+        **_QUERY,
+        plan=ANYTHING,
+        canonical=or_null(TEXT),
+        history=a_list(_HISTORY),
+    ),
+)
 def show_query(asked: Asked) -> Response:
-    """One query: its text, its plan, and what became of it."""
+    """One query: its text, its plan, its history."""
     from st_common.query.lookup import find, history
     from st_common.query.text import to_text
 
@@ -46,13 +93,23 @@ def show_query(asked: Asked) -> Response:
     return value_reply({**_shown(row), **more})
 
 
+@Endpoint(
+    "POST", "/v1/queries", {200: _DONE, 201: _DONE}, takes=STATEMENTS, apart="register"
+)
 def post_queries(asked: Asked) -> Response:
-    """Carries out statements, all or none: REGISTER, REPLACE, DROP, CREATE AREA or STREAM."""
+    """Carries out statements, all or none."""
     return value_reply(_carried_out(asked, asked.text()), 201)
 
 
+@Endpoint(
+    "PUT",
+    "/v1/queries/{query}",
+    {200: _DONE, 201: _DONE},
+    takes=STATEMENTS,
+    apart="register",
+)
 def put_query(asked: Asked) -> Response:
-    """Registers a SELECT under a name, or replaces the query of that name; with `If-None-Match: *` it replaces none."""
+    """Registers a SELECT under a name, or replaces the query of that name."""
     from st_common.query.area_store import HomeAreas
     from st_common.query.grammar.words import quoted
     from st_common.query.registry import fitted
@@ -81,6 +138,7 @@ def _is_live(asked: Asked, name: str) -> bool:
         return False
 
 
+@Endpoint("DELETE", "/v1/queries/{query}", _DONE, lane="queries")
 def delete_query(asked: Asked) -> Response:
     """Drops a query."""
     from st_common.query.grammar.words import quoted

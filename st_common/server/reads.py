@@ -9,15 +9,44 @@ from starlette.responses import Response
 from st_common.client.result import to_stream
 from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.server.asked import Asked, known_query, known_stream, needed
+from st_common.server.asked import (
+    Asked,
+    Param,
+    known_query,
+    known_stream,
+    needed,
+    numbers,
+    truth,
+    whole,
+)
+from st_common.server.endpoint import AT, BBOX, LIMIT, STATEMENTS, STREAM, Endpoint
 from st_common.server.hurry import areas_of
-from st_common.server.late import late_warnings
-from st_common.server.page.lives import live_places
-from st_common.server.placed import answer_with_places
+from st_common.server.page.lives import (
+    answer_with_places,
+    late_warnings,
+    live_places,
+)
 from st_common.server.replies import (
     plain_rows,
     rows_reply,
     value_reply,
+)
+from st_common.server.schemas import (
+    ANY,
+    ANYTHING,
+    BOX,
+    COUNTS,
+    LATE,
+    NUMBER,
+    ROWS,
+    TEXT,
+    TEXTS,
+    TIME,
+    TRUTH,
+    WHOLE,
+    a_list,
+    an_object,
+    or_null,
 )
 
 if TYPE_CHECKING:
@@ -25,10 +54,70 @@ if TYPE_CHECKING:
     from st_common.client.home_client import HomeClient
 
 _ROWS, _MOST_ROWS = 10_000, 1_000_000
+_MEMBER = an_object(
+    object=TEXT,
+    partner=or_null(TEXT),
+    since_ts=TIME,
+    value=or_null(NUMBER),
+    fields=ANYTHING,
+    x=or_null(NUMBER),
+    y=or_null(NUMBER),
+)
+_PLACED = an_object(
+    {"distance": NUMBER}, object=TEXT, event_ts=TIME, x=NUMBER, y=NUMBER
+)
+_FAULT = an_object(outcome=TEXT, fid=TEXT, place=TEXT, reason=TEXT)
+_LAYER = an_object(
+    layer=TEXT,
+    version=WHOLE,
+    features=WHOLE,
+    rows=WHOLE,
+    by_kind=COUNTS,
+    by_region=COUNTS,
+    box=BOX,
+    attribution=or_null(TEXT),
+    rejected=COUNTS,
+    repaired=WHOLE,
+    faults=a_list(_FAULT),
+)
+_EXPLAINED = an_object(query=or_null(TEXT), lines=TEXTS)
+_WHY = an_object(
+    stream=TEXT,
+    change=ANY,
+    batch=ANY,
+    newest=WHOLE,
+    fix=ANYTHING,
+    joined=ANYTHING,
+    tick=or_null(TIME),
+    focals=ANY,
+    newcomers=ANY,
+    sentence=TEXT,
+    filtered=ANYTHING,
+    registered=ANYTHING,
+)
+_VERIFIED = an_object(
+    {"position": WHOLE, "members": WHOLE, "fixes": WHOLE, "late": WHOLE},
+    query=TEXT,
+    missing=WHOLE,
+    extra=WHOLE,
+    misplaced=WHOLE,
+    checked=TRUTH,
+    unchecked=or_null(TEXT),
+    failed=TRUTH,
+    holds=TRUTH,
+)
+_VERIFIED_ALL = an_object(holds=TRUTH, queries=a_list(_VERIFIED))
 
 
+@Endpoint(
+    "GET",
+    "/v1/answers/{query}",
+    an_object(LATE, query=TEXT, at=or_null(TIME), rows=a_list(_MEMBER)),
+    params=(AT,),
+    apart_with={"at": "read"},
+)
 def answer(asked: Asked) -> Response:
-    """Who is in the answer of a query, now or at a time, and where each was last."""
+    """Who is in the answer of a query, now or at a time."""
     from st_common.client.result import placed
     from st_common.query.lookup import find
 
@@ -39,8 +128,25 @@ def answer(asked: Asked) -> Response:
     return rows_reply(asked, table, query=query, at=at, **_late(asked, stream))
 
 
+@Endpoint(
+    "GET",
+    "/v1/objects",
+    an_object(LATE, stream=TEXT, at=or_null(TIME), rows=a_list(_PLACED)),
+    params=(
+        STREAM,
+        AT,
+        BBOX,
+        numbers("near", "x,y,k: the k objects nearest to a point", 3),
+        Param(
+            name="where",
+            about="a condition over attributes, as behind WHERE: speed > 5 AND kind = 'bus'",
+        ),
+    ),
+    apart_with={"at": "read"},
+    apart_if_long="read",
+)
 def objects(asked: Asked) -> Response:
-    """Where the objects of a stream are, by all that has come, or were, by what is archived."""
+    """Where the objects of a stream are, or were at a time."""
     stream = known_stream(asked, needed(asked, "stream"))
     if "at" in asked.params:
         return _objects_then(asked, stream)
@@ -107,8 +213,19 @@ def _client(asked: Asked) -> "HomeClient":
     return HomeClient(asked.place.home, streams=asked.place.settings())
 
 
+@Endpoint(
+    "GET",
+    "/v1/layers",
+    an_object(layers=a_list(_LAYER)),
+    params=(
+        truth(
+            "all_faults",
+            "true: all features that were rejected or repaired are named, not ten of each",
+        ),
+    ),
+)
 def layers(asked: Asked) -> Response:
-    """All layers, in figures, with the features that their loads left out or mended."""
+    """All layers, in figures, with what their loads left out."""
     from st_common.layers.faults import SHOWN, shared_out
     from st_common.layers.summary import summaries
 
@@ -120,8 +237,22 @@ def layers(asked: Asked) -> Response:
     return value_reply({"layers": shown})
 
 
+@Endpoint(
+    "GET",
+    "/v1/explain/{query}",
+    _EXPLAINED,
+    params=(
+        truth(
+            "analyze",
+            "true: it runs over the archived fixes, and what goes through is counted",
+        ),
+    ),
+    apart="read",
+    apart_with={"analyze": "check"},
+)
+@Endpoint("POST", "/v1/explain", _EXPLAINED, takes=STATEMENTS, apart="ask")
 def explain(asked: Asked) -> Response:
-    """How a query is carried out, as lines of a tree; registered, or a SELECT that is sent."""
+    """How a query is carried out, or a SELECT would be."""
     client, analyze = _client(asked), bool(asked.params.get("analyze"))
     if "query" in asked.path:
         name, plan = client.plan_of_query(known_query(asked))
@@ -132,6 +263,17 @@ def explain(asked: Asked) -> Response:
     return value_reply({"query": name, "lines": lines})
 
 
+@Endpoint(
+    "GET",
+    "/v1/why/{query}",
+    _WHY,
+    params=(
+        Param(name="object", about="the object, or the group"),
+        Param(name="partner", about="only changes with this partner"),
+        AT,
+    ),
+    apart="read",
+)
 def why(asked: Asked) -> Response:
     """The newest change of an object in an answer, explained."""
     at, partner = asked.params.get("at"), asked.params.get("partner")
@@ -140,8 +282,10 @@ def why(asked: Asked) -> Response:
     return value_reply(reason)
 
 
+@Endpoint("POST", "/v1/verify/{query}", _VERIFIED_ALL, apart="check")
+@Endpoint("POST", "/v1/verify", _VERIFIED_ALL, apart="check")
 def verify(asked: Asked) -> Response:
-    """Answers of a query, or of all of a stream, checked by brute force over the archived positions."""
+    """One answer, or all, checked by brute force."""
     from st_common.query.lookup import find, queries
 
     query = known_query(asked) if "query" in asked.path else None
@@ -154,8 +298,16 @@ def verify(asked: Asked) -> Response:
     )
 
 
+@Endpoint(
+    "POST",
+    "/v1/sql",
+    an_object(more=TRUTH, rows=ROWS),
+    params=(LIMIT,),
+    takes=STATEMENTS,
+    apart="ask",
+)
 def sql(asked: Asked) -> Response:
-    """The rows of one SELECT over the tables of the home; it reads, and nothing else."""
+    """The rows of one SELECT over the tables; it can only read."""
     from st_common.answers.sql import sql as result_of
 
     most = min(asked.params.get("limit", _ROWS), _MOST_ROWS)
@@ -163,8 +315,24 @@ def sql(asked: Asked) -> Response:
     return rows_reply(asked, rows.slice(0, most), more=len(rows) > most)
 
 
+@Endpoint(
+    "POST",
+    "/v1/backtest",
+    an_object(
+        fixes=WHOLE,
+        since=ANYTHING,
+        until=ANYTHING,
+        seconds=NUMBER,
+        totals=ANYTHING,
+        days=ANYTHING,
+        examples=ANYTHING,
+    ),
+    params=(whole("days", "so many days"),),
+    takes=STATEMENTS,
+    apart="check",
+)
 def backtest(asked: Asked) -> Response:
-    """What registrations would have told on the closed days behind us, and older versions of them."""
+    """What registrations would have told on days that are past."""
     text, against = asked.text(), None
     stream, in_arrow = None, False
     if asked.media == "application/json":

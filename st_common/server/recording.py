@@ -16,12 +16,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlencode
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from starlette.types import ASGIApp, Message
+from starlette.applications import Starlette
 
 from st_common.answers.changes import stream_changes
 from st_common.answers.outlets import Outlet
@@ -31,6 +31,9 @@ from st_common.server.changes import told_of
 from st_common.server.page.files import FOLDER
 from st_common.server.replies import iso_of
 from st_common.storage import LocalStorage
+
+if TYPE_CHECKING:
+    import httpx
 
 Box = tuple[float, float, float, float]
 
@@ -49,15 +52,6 @@ _TEMPLATE = "report.html"
 _EMPTY = 'id="recording">null<'
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the application answered: status, kind and bytes."""
-
-    status: int
-    media: str
-    body: bytes
-
-
 @dataclass
 class Recorder:
     """Asks the application, and keeps what it answers.
@@ -67,7 +61,7 @@ class Recorder:
         replies: by address the kind of the body, and the body, packed and as base64.
     """
 
-    app: ASGIApp
+    app: Starlette
     replies: dict[str, tuple[str, str]] = field(default_factory=dict)
     _runner: asyncio.Runner = field(default_factory=asyncio.Runner)
 
@@ -75,57 +69,35 @@ class Recorder:
         """Ends what it asked with."""
         self._runner.close()
 
-    def ask(self, path: str) -> Asked:
+    def ask(self, path: str) -> "httpx.Response":
         """The answer to a request."""
-        return self._runner.run(_ask(self.app, path))
+        import httpx
+
+        async def asked() -> httpx.Response:
+            there = httpx.ASGITransport(self.app)
+            async with httpx.AsyncClient(
+                transport=there, base_url="http://localhost", trust_env=False
+            ) as client:
+                return await client.get(path)
+
+        return self._runner.run(asked())
 
     def keep(self, path: str) -> None:
         """Records the answer to a request; nothing where it is refused, or empty."""
         reply = self.ask(path)
-        if reply.status == 200:
-            self.record(path, reply.media, reply.body)
+        if reply.status_code == 200:
+            self.record(path, reply.headers["content-type"], reply.content)
 
     def ask_json(self, path: str) -> dict[str, Any]:
         """What an answer says; {} where the request is refused."""
         reply = self.ask(path)
-        told: dict[str, Any] = json.loads(reply.body) if reply.status == 200 else {}
+        told: dict[str, Any] = reply.json() if reply.status_code == 200 else {}
         return told
 
     def record(self, path: str, media: str, body: bytes) -> None:
         """Records a body as the answer to a request."""
         packed = base64.b64encode(gzip.compress(body, mtime=0)).decode()
         self.replies[path] = (media, packed)
-
-
-async def _ask(app: ASGIApp, path: str) -> Asked:
-    """What the application answers to GET of a path."""
-    address, _, query = path.partition("?")
-    scope = {
-        "type": "http",
-        "http_version": "1.1",
-        "method": "GET",
-        "scheme": "http",
-        "path": address,
-        "raw_path": address.encode(),
-        "root_path": "",
-        "query_string": query.encode(),
-        "headers": [(b"host", b"localhost")],
-        "client": ("127.0.0.1", 0),
-        "server": ("localhost", 80),
-    }
-    told: list[Message] = []
-
-    async def receive() -> Message:
-        return {"type": "http.request", "body": b"", "more_body": False}
-
-    async def send(message: Message) -> None:
-        told.append(message)
-
-    await app(scope, receive, send)
-    head = next(one for one in told if one["type"] == "http.response.start")
-    headers = {name.lower(): value for name, value in head["headers"]}
-    body = b"".join(one["body"] for one in told if one["type"] == "http.response.body")
-    return Asked(head["status"], headers.get(b"content-type", b"").decode(), body)
 
 
 def path_of(*parts: str, **params: str) -> str:
@@ -196,7 +168,7 @@ def known_state(recorder: Recorder, streams: Sequence[str]) -> dict[str, Any]:
         recorder.ask(path_of("page", "live", name))
     until_s = time.monotonic() + _LOOK_S
     while True:
-        state: dict[str, Any] = json.loads(recorder.ask("/page/state").body)
+        state: dict[str, Any] = recorder.ask("/page/state").json()
         waiting = [
             one for one in state["streams"] if one["objects"] and not one["extent"]
         ]

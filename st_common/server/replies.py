@@ -2,6 +2,7 @@
 
 import json
 import logging
+import re
 from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
@@ -24,15 +25,16 @@ from st_common.server.asked import (
     Asked,
     RejectedError,
     ReusedKeyError,
+    TooLargeError,
     UnsupportedError,
 )
 from st_common.server.connections import is_short
 from st_common.server.place import Place
-from st_common.server.spoken import by_http
 
 _LOG = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (AbsentError, 404),
+    (TooLargeError, 413),
     (UnsupportedError, 415),
     (RejectedError, 422),
     (ReusedKeyError, 422),
@@ -41,11 +43,28 @@ _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (TransientError, 503),
 )
 _WRONG, _BROKEN, _SHORT = 400, 500, 503
+_REQUESTS = {
+    "query list": "GET /v1/queries",
+    "layer list": "GET /v1/layers",
+    "streams list": "GET /v1/status",
+    "status": "GET /v1/status",
+    "changes": "GET /v1/changes/Q",
+    "verify": "POST /v1/verify",
+}
+_COMMAND = re.compile(
+    rf"`fairway ({'|'.join(_REQUESTS)})`|\bfairway ({'|'.join(_REQUESTS)})(?=$|[,;)])"
+)
+_RUN = re.compile(r"`fairway run (\S+)` first")
 
 
-def value_reply(value: Mapping[str, Any], status: int = 200) -> Response:
+GEOJSON = "application/geo+json"
+
+
+def value_reply(
+    value: Mapping[str, Any], status: int = 200, media: str = "application/json"
+) -> Response:
     """A value as JSON: times are ISO 8601 in UTC, numbers that JSON does not have are texts."""
-    return Response(json_line(value), status, media_type="application/json")
+    return Response(json_line(value), status, media_type=media)
 
 
 def rows_reply(asked: Asked, rows: pa.Table, **beside: Any) -> Response:
@@ -97,19 +116,24 @@ def _unpacked(text: str | None) -> Any:
         return text
 
 
+def refusal(
+    error: str, hint: str, status: int, headers: Mapping[str, str] | None = None
+) -> JSONResponse:
+    """What is wrong, and what to do."""
+    return JSONResponse({"error": error, "hint": hint}, status, headers)
+
+
 def error_reply(place: Place, error: Exception) -> Response:
     """What went wrong: `error` and `hint`, without a path of this machine; of a defect nothing but that.
 
     What a hint says to type at a terminal it names as a request, where there is one.
     """
     if is_short(error):
-        told = {"error": "the server is short of files or memory", "hint": "try again"}
-        return JSONResponse(told, _SHORT, {"Retry-After": "1"})
+        wrong, headers = "the server is short of files or memory", {"Retry-After": "1"}
+        return refusal(wrong, "try again", _SHORT, headers)
     if not isinstance(error, FairwayError):
         _LOG.error("a defect", exc_info=error)
-        return JSONResponse(
-            {"error": "the server met a defect", "hint": "its log has more"}, _BROKEN
-        )
+        return refusal("the server met a defect", "its log has more", _BROKEN)
     status = next(
         (status for kind, status in _STATUS if isinstance(error, kind)), _WRONG
     )
@@ -123,3 +147,20 @@ def error_reply(place: Place, error: Exception) -> Response:
 def iso_of(when: datetime) -> str:
     """A time in UTC as the page writes it: ISO 8601, to the millisecond."""
     return when.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def by_http(hint: str) -> str:
+    """A hint for people at a terminal, for programs: `see fairway query list` becomes `see GET /v1/queries`.
+
+    Commands without a request, such as `fairway streams reset S`, stay: whoever runs the server types them.
+    """
+    hint = _RUN.sub(
+        r"its engine has not read fixes yet: `GET /v1/status` says how \1 is", hint
+    )
+    return _COMMAND.sub(_request_of, hint)
+
+
+def _request_of(found_at: re.Match[str]) -> str:
+    if found_at[1] is not None:
+        return f"`{_REQUESTS[found_at[1]]}`"
+    return _REQUESTS[found_at[2]]

@@ -14,7 +14,7 @@ from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.layers.load import load
-from st_common.server.endpoints import ENDPOINTS
+from st_common.server.app import ENDPOINTS
 from st_common.server.openapi import description
 from st_common.server.place import Place
 from tests.kit.effort import tries

@@ -9,12 +9,13 @@ import pytest
 from st_common.config.home import Home
 from st_common.engine.run import run
 from st_common.layers.load import load
-from st_common.server.endpoints import ENDPOINTS, PUBLIC
+from st_common.server.app import ENDPOINTS
 from st_common.server.ogc import OPENAPI
 from st_common.server.openapi import description
 from st_common.server.place import Place
 from tests.kit.server_http import served
 
+PUBLIC = [one for one in ENDPOINTS if one.is_public]
 pytestmark = pytest.mark.spec("S8")
 
 SETTINGS = """

@@ -3,7 +3,7 @@
 import pytest
 
 from st_common.config.home import Home
-from st_common.server.endpoints import ENDPOINTS
+from st_common.server.app import ENDPOINTS
 from st_common.server.page import files
 from st_common.server.place import Place
 from tests.kit.server_http import served

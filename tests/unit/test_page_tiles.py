@@ -6,12 +6,12 @@ import numpy as np
 import pyogrio
 import pytest
 import shapely
+from tests.kit.serving_http import served
+from tests.kit.serving_page import CSV, place_in, post
 
 from st_common.geometry.space import PLANE
 from st_common.layers.load import load
-from st_common.server.page import tile_shapes
-from tests.kit.server_http import served
-from tests.kit.server_page import CSV, place_in, post
+from st_common.server.page import tiles
 
 pytestmark = pytest.mark.spec("P10")
 
@@ -98,7 +98,7 @@ def test_features_lie_in_a_tile_where_they_lie_on_the_ground(place, client, tmp_
     assert set(by_fid) == {"hole", "way", "spot"}
     names = dict(zip(rows["fid"].to_pylist(), rows["name"].to_pylist(), strict=True))
     assert names == {"hole": "Green", "way": None, "spot": None}
-    box = shapely.box(*tile_shapes.tile_box(z, x, y))
+    box = shapely.box(*tiles.tile_box(z, x, y))
     unit = 360 / 2**z / 4096
     for fid, known in (("hole", hole), ("way", way), ("spot", spot)):
         expected = shapely.intersection(known, box)
@@ -142,7 +142,7 @@ def test_a_new_version_of_a_layer_has_new_tiles(place, client, tmp_path):
 def test_a_tile_has_no_more_than_can_be_seen_and_the_largest_of_that(
     place, client, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(tile_shapes, "MOST_FEATURES", 10)
+    monkeypatch.setattr(tiles, "MOST_FEATURES", 10)
     many = [
         feature(f"f{n}", shapely.box(n / 50, 0, n / 50 + 0.002 + n / 10_000, 0.001))
         for n in range(40)
@@ -152,7 +152,7 @@ def test_a_tile_has_no_more_than_can_be_seen_and_the_largest_of_that(
     z, x, y = tile_at(0.4, 0.1, 8)
     rows, _ = read(get(client, z, x, y).content, z, x, y, tmp_path)
     assert set(rows["fid"].to_pylist()) == {f"f{n}" for n in range(30, 40)}
-    monkeypatch.setattr(tile_shapes, "MOST_FEATURES", 1000)
+    monkeypatch.setattr(tiles, "MOST_FEATURES", 1000)
     z, x, y = tile_at(0.5, 0.5, 7)
     rows, _ = read(get(client, z, x, y).content, z, x, y, tmp_path)
     assert "dust" not in rows["fid"].to_pylist()
@@ -167,7 +167,7 @@ def test_a_coast_with_very_many_corners_stays_a_small_tile(place, client, tmp_pa
     told = get(client, z, x, y)
     assert len(told.content) < 20_000
     _, (seen, *more) = read(told.content, z, x, y, tmp_path)
-    part = shapely.intersection(coast, shapely.box(*tile_shapes.tile_box(z, x, y)))
+    part = shapely.intersection(coast, shapely.box(*tiles.tile_box(z, x, y)))
     area = shapely.area([seen, *more]).sum()
     assert area == pytest.approx(shapely.area(part), rel=0.05)
 

@@ -8,8 +8,8 @@ import pytest
 from st_common.config.home import Home
 from st_common.config.operations import ServerSettings
 from st_common.errors import QueryError
+from st_common.server.app import ENDPOINTS
 from st_common.server.asked import Asked
-from st_common.server.endpoints import ENDPOINTS
 from st_common.server.place import Place
 
 pytestmark = pytest.mark.spec("S8")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from st_common.server.spoken import by_http
+from st_common.server.replies import by_http
 
 
 @pytest.mark.parametrize(

@@ -22,10 +22,22 @@ from st_common.query.printed import select_text
 from st_common.query.registry import fitted
 from st_common.query.text import Statement, parse
 from st_common.server.asked import Asked, known_stream
+from st_common.server.endpoint import LIMIT, STATEMENTS, Endpoint
 from st_common.server.hurry import areas_of
 from st_common.server.page.frame import frame_of
-from st_common.server.page.kinds import kind_of
+from st_common.server.page.known import kind_of
 from st_common.server.replies import plain_rows, value_reply
+from st_common.server.schemas import (
+    NUMBER,
+    ROWS,
+    TEXT,
+    TIME,
+    TRUTH,
+    WHOLE,
+    a_list,
+    an_object,
+    or_null,
+)
 
 MOST_FIXES = 10_000_000
 """That a question may read: each reads its stream from the first fix on."""
@@ -33,8 +45,25 @@ _MOST_S = 30.0
 _ROWS, _MOST_ROWS = 1000, 10_000
 
 
+@Endpoint(
+    "POST",
+    "/page/ask",
+    an_object(
+        stream=TEXT,
+        interval=TRUTH,
+        more=TRUTH,
+        fixes=WHOLE,
+        first_fix_ts=or_null(TIME),
+        last_fix_ts=or_null(TIME),
+        rows=ROWS,
+    ),
+    params=(LIMIT,),
+    takes=STATEMENTS,
+    apart="ask",
+    is_on_map=True,
+)
 def ask(asked: Asked) -> Response:
-    """What a SELECT would have told: who was in at a time, or the stays of an interval."""
+    """What a SELECT that stands alone would have told, AS OF a time or BETWEEN two."""
     statement = _select(asked)
     plan, past = statement.plan, statement.past
     assert plan is not None  # noqa: S101 - a SELECT has one
@@ -111,8 +140,22 @@ def _joined(rows: pa.Table, places: pa.Table, when: str) -> pa.Table:
     return rows.append_column("x", both["x"]).append_column("y", both["y"])
 
 
+@Endpoint(
+    "POST",
+    "/page/check",
+    an_object(
+        ok=TRUTH,
+        stream=TEXT,
+        kind=TEXT,
+        dwell_s=or_null(NUMBER),
+        text=TEXT,
+    ),
+    takes=STATEMENTS,
+    lane="page",
+    apart_if_long="ask",
+)
 def check(asked: Asked) -> Response:
-    """Whether a SELECT is right, and what it is when it is.
+    """Whether a SELECT is right, and what it is.
 
     Raises:
         LongError: in a thread, of a text that takes long.
@@ -143,8 +186,16 @@ def _select(asked: Asked) -> Statement:
     return fitting
 
 
+@Endpoint(
+    "POST",
+    "/page/complete",
+    an_object(**{"from": WHOLE}, options=a_list(an_object(text=TEXT, about=TEXT))),
+    takes=("application/json",),
+    lane="page",
+    apart_if_long="ask",
+)
 def complete(asked: Asked) -> Response:
-    """What may be typed next at a place of a text.
+    """What may be typed next in a statement.
 
     Raises:
         LongError: in a thread, of a text that takes long.

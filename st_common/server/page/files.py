@@ -8,6 +8,8 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
+from st_common.server.endpoint import Endpoint
+
 INDEX, FILE = "/", "/page/files/{file}"
 FOLDER = Path(__file__).resolve().parents[1] / "page_files"
 _POLICY = (
@@ -32,30 +34,30 @@ _NOT_BUILT = """<!doctype html>
 """
 
 
-def page_routes(folder: Path) -> list[Route]:
-    """The routes of the page's files; each is asked for again by its tag, so that a new one shows at once.
-
-    Args:
-        folder: where they lie; it may appear later.
-    """
-    files = StaticFiles(directory=folder, check_dir=False)
-
-    async def index(request: Request) -> Response:
-        if not (folder / "index.html").is_file():
-            return HTMLResponse(_NOT_BUILT, 503, HEADERS)
-        return await _file(files, "index.html", request)
-
-    async def file(request: Request) -> Response:
-        return await _file(files, request.path_params["file"], request)
-
-    path = FILE.replace("{file}", "{file:path}")
-    return [Route(INDEX, index), Route(path, file)]
+def page_routes() -> list[Route]:
+    """The routes of the page's files; each is asked for again by its tag, so that a new one shows at once."""
+    return [Route(INDEX, index), Route(FILE.replace("}", ":path}"), file)]
 
 
-async def _file(files: StaticFiles, name: str, request: Request) -> Response:
-    """A file, or 404 where there is none below the folder."""
-    if not files.directory or not Path(files.directory).is_dir():
+@Endpoint("GET", INDEX, gives="text/html")
+async def index(request: Request) -> Response:
+    """The page with the map; needs no token."""
+    if not (FOLDER / "index.html").is_file():
+        return HTMLResponse(_NOT_BUILT, 503, HEADERS)
+    return await _given("index.html", request)
+
+
+@Endpoint("GET", FILE, gives="application/octet-stream")
+async def file(request: Request) -> Response:
+    """A file of the page; needs no token."""
+    return await _given(request.path_params["file"], request)
+
+
+async def _given(name: str, request: Request) -> Response:
+    """A file, or 404 where there is none below the folder, which may appear later."""
+    if not FOLDER.is_dir():
         raise HTTPException(404)
+    files = StaticFiles(directory=FOLDER, check_dir=False)
     response = await files.get_response(name, request.scope)
     response.headers.update(HEADERS)
     return response

@@ -10,13 +10,23 @@ from st_common.layers.summary import summary
 from st_common.log.log import Log
 from st_common.query.control import QueryRow
 from st_common.query.lookup import logged_streams, queries
+from st_common.query.plan import Plan
 from st_common.query.text import to_text
 from st_common.server.asked import Asked
 from st_common.server.page.frame import GLOBE, Frame, plane_of
-from st_common.server.page.kinds import kind_of
 from st_common.server.page.watch import Box
 
 _MOST_KINDS = 50
+_PARTS = (
+    ("outer", "rows of a query"),
+    ("incident", "incident"),
+    ("fence", "fence"),
+    ("aggregate", "aggregate"),
+    ("frame", "window"),
+    ("neighbours", "knn"),
+    ("pairs", "pairs"),
+    ("join", "join"),
+)
 
 
 class Known:
@@ -109,3 +119,14 @@ def layer_frame(asked: Asked, name: str) -> Frame:
     group = layer_group(asked.place.home, name)
     crs = crs_of_group(asked.place.streams().values(), group or DEFAULT_GROUP)
     return plane_of(asked) if space_of(crs).is_flat else GLOBE
+
+
+def kind_of(plan: Plan) -> str:
+    """The kind: the first part of the plan that decides what its answer is; `range` or `filter` where none does.
+
+    the k nearest inside a circle -> knn    a circle -> range    WHERE speed > 3 alone -> filter
+    """
+    for part, kind in _PARTS:
+        if getattr(plan, part) is not None:
+            return kind
+    return "filter" if plan.inside is None else "range"

@@ -1,25 +1,76 @@
-"""Where objects are now, for the map: all at first, then those that moved behind a cursor."""
+"""Where objects are now, for the map: all at first, then those that moved behind a cursor.
 
+What is told is bytes: a header of JSON, then arrays, little endian.
+
+    u32 length of the header | header, in UTF-8, padded by blanks | index u32 | lon f64 | lat f64 | event_s f64 |
+    heading f32 | speed f32
+
+What follows the header and each array begins at a multiple of 8 bytes.
+"""
+
+import json
+import struct
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 
+import numpy as np
 from starlette.responses import Response
 
 from st_common.answers.live_places import Look
-from st_common.server.asked import Asked, known_stream
-from st_common.server.page.frame import frame_of
+from st_common.answers.moving_places import Moved
+from st_common.server.asked import Asked, Param, known_stream
+from st_common.server.endpoint import Endpoint
+from st_common.server.page.frame import Frame, frame_of
 from st_common.server.page.lives import live_places
-from st_common.server.page.packed import MEDIA, packed
 from st_common.server.replies import iso_of
 from st_common.written import whole_number
 
+MEDIA = "application/octet-stream"
+_ALIGNED = 8
+_LENGTH = struct.Struct("<I")
 _PARTS = 4
 _MOST = (1 << 63) - 1
 _Seen = tuple[str, str, int, int]
 
 
+def packed(header: Mapping[str, Any], moved: Moved, frame: Frame) -> bytes:
+    """The bytes.
+
+    Args:
+        header: what stands in front; the number of objects is added as `count`.
+        moved: the objects.
+        frame: where the map shows them.
+    """
+    arrays = (
+        moved.index.astype("<u4"),
+        frame.lon(moved.x).astype("<f8"),
+        frame.lat(moved.y).astype("<f8"),
+        (moved.event_us / 1e6).astype("<f8"),
+        moved.heading.astype("<f4"),
+        moved.speed.astype("<f4"),
+    )
+    text = json.dumps({**header, "count": len(moved.index)}, ensure_ascii=False)
+    head = text.encode()
+    head += b" " * (-(_LENGTH.size + len(head)) % _ALIGNED)
+    return b"".join((_LENGTH.pack(len(head)), head, *(_padded(one) for one in arrays)))
+
+
+def _padded(values: np.ndarray) -> bytes:
+    data: bytes = values.tobytes()
+    return data + b"\0" * (-len(data) % _ALIGNED)
+
+
+@Endpoint(
+    "GET",
+    "/page/live/{stream}",
+    params=(Param(name="since", about="the cursor of the last answer"),),
+    gives=MEDIA,
+    lane="live",
+)
 def live(asked: Asked) -> Response:
-    """The objects of a stream that moved behind a cursor, or all of them."""
+    """Where the objects of a stream are now, as arrays for a map: all, or those that moved behind a cursor."""
     stream = known_stream(asked, asked.path["stream"])
     epoch, tag, serial, names = _seen(asked.params.get("since", ""))
     places = live_places(asked, stream)

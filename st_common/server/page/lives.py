@@ -3,12 +3,16 @@
 import threading
 import time
 from dataclasses import dataclass
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from st_common.answers.live_places import LivePlaces
+from st_common.answers.stream_state import is_much
 from st_common.config.stream import StreamSettings
+from st_common.operations.status import StreamStatus
 from st_common.server.asked import Asked
 
 _KEPT_S = 60.0
@@ -63,3 +67,35 @@ class Lives:
 def live_places(asked: Asked, stream: StreamSettings) -> LivePlaces:
     """The reader of a stream that the server of a request keeps."""
     return asked.kept.of(Lives).of(asked, stream)
+
+
+def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Table:
+    """The rows of an answer with `x` and `y`, by all that has come, not by what is archived; see `placed_answer`.
+
+    Args:
+        asked: the request.
+        query: the query's name.
+        at: the time of the answer; None: now.
+
+    Raises:
+        QueryError: no query was ever registered by that name.
+    """
+    from st_common.answers.member_places import placed_answer
+
+    def now(stream: StreamSettings) -> pa.Table:
+        return live_places(asked, stream).current()
+
+    place = asked.place
+    return placed_answer(place.home, place.streams(), query, at, now=now)
+
+
+def late_warnings(
+    asked: Asked, stream: StreamSettings, said: StreamStatus | None
+) -> list[str]:
+    """What is said of a stream of which more than one fix in a hundred came too late, looked at once a minute."""
+    if said is None or not is_much(said.late, said.fixes):
+        return []
+    from st_common.answers.lateness import Warnings
+
+    kept = asked.kept.of(Warnings)
+    return kept.of(asked.place.home, stream, late=said.late, fixes=said.fixes)

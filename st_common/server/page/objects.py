@@ -19,17 +19,50 @@ from st_common.log.reader import pieces
 from st_common.position import row_of, segment_of
 from st_common.query.lookup import queries
 from st_common.server.asked import AbsentError, Asked, known_stream
+from st_common.server.endpoint import AT, Endpoint
 from st_common.server.page.frame import frame_of
 from st_common.server.page.lives import live_places
-from st_common.server.page.past import visits_of
+from st_common.server.page.past import VISIT, visits_of
 from st_common.server.replies import value_reply
+from st_common.server.schemas import (
+    ANY,
+    NUMBER,
+    ROWS,
+    TEXT,
+    TIME,
+    TRUTH,
+    WHOLE,
+    a_list,
+    an_object,
+    or_null,
+)
 
 _VISITS = 50
 _OF_ALL = {"query": None, "since": None, "until": None, "limit": _VISITS}
 
 
+@Endpoint(
+    "GET",
+    "/page/object/{stream}/{object}",
+    an_object(
+        {"lon": or_null(NUMBER), "lat": or_null(NUMBER)},
+        stream=TEXT,
+        object=TEXT,
+        position=WHOLE,
+        event_ts=TIME,
+        x=or_null(NUMBER),
+        y=or_null(NUMBER),
+        gone=TRUTH,
+        properties=ANY,
+        answers=ROWS,
+        visits=a_list(VISIT),
+    ),
+    params=(AT,),
+    apart="read",
+    is_on_map=True,
+)
 def page_object(asked: Asked) -> Response:
-    """One object: its last fix with all values, since when it is in which answers, its last visits."""
+    """All that is known of one object, now or at a time."""
     stream, name = known_stream(asked, asked.path["stream"]), asked.path["object"]
     at = asked.params.get("at")
     known = _now(asked, stream, name) if at is None else _then(asked, stream, name, at)

@@ -21,12 +21,22 @@ from st_common.errors import ConfigError
 from st_common.partitioning.regions import Regions, assign
 from st_common.partitioning.shown import rectangles_of
 from st_common.partitioning.store import newest_rows, regions_of
-from st_common.server.asked import Asked, known_stream, needed
+from st_common.server.asked import Asked, Param, known_stream, needed, time_at
+from st_common.server.endpoint import AT, LIMIT, STREAM, Endpoint
 from st_common.server.page.frame import frame_of
-from st_common.server.page.live import iso
+from st_common.server.page.live import MEDIA, iso, packed
 from st_common.server.page.lives import Lives, live_places
-from st_common.server.page.packed import MEDIA, packed
-from st_common.server.replies import plain_rows, value_reply
+from st_common.server.replies import GEOJSON, plain_rows, value_reply
+from st_common.server.schemas import (
+    FEATURES,
+    NUMBER,
+    TEXT,
+    TIME,
+    WHOLE,
+    a_list,
+    an_object,
+    or_null,
+)
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -45,10 +55,31 @@ SELECT query, object, partner, from_ts, to_ts, value, cause_in, cause_out FROM v
 WHERE ($query IS NULL OR query = $query) AND ($object IS NULL OR object = $object)
   AND ($until IS NULL OR from_ts <= $until) AND ($since IS NULL OR to_ts IS NULL OR to_ts >= $since)
 ORDER BY {order}, query, object, partner LIMIT $limit"""
+_OBJECT = Param(name="object", about="the object")
+_FROM = time_at("from", "the first time, ISO 8601")
+_TO = time_at("to", "the last time, ISO 8601")
+VISIT = an_object(
+    query=TEXT,
+    object=TEXT,
+    partner=or_null(TEXT),
+    from_ts=TIME,
+    to_ts=or_null(TIME),
+    value=or_null(NUMBER),
+    cause_in=TEXT,
+    cause_out=or_null(TEXT),
+)
 
 
+@Endpoint(
+    "GET",
+    "/page/past/{stream}",
+    params=(AT,),
+    gives=MEDIA,
+    apart="read",
+    is_on_map=True,
+)
 def page_past(asked: Asked) -> Response:
-    """Where the objects of a stream were at a time, as `live` tells it."""
+    """Where the objects of a stream were at a time, as arrays for a map."""
     stream = known_stream(asked, asked.path["stream"])
     at = asked.params.get("at")
     if at is None:
@@ -74,8 +105,24 @@ def page_past(asked: Asked) -> Response:
     return Response(packed(header, moved, frame_of(asked, stream)), media_type=MEDIA)
 
 
+@Endpoint(
+    "GET",
+    "/page/ways/{stream}",
+    an_object(
+        **{"from": or_null(TIME), "to": or_null(TIME)},
+        object=TEXT,
+        count=WHOLE,
+        fixes=a_list(a_list(or_null(NUMBER))),
+    ),
+    params=(_OBJECT, _FROM, _TO, LIMIT),
+    apart="read",
+    is_on_map=True,
+)
 def ways(asked: Asked) -> Response:
-    """The way of one object, by default during the hour before its stream's last fix."""
+    """The way of one object.
+
+    By default during the hour before its stream's last fix.
+    """
     stream = known_stream(asked, asked.path["stream"])
     until = asked.params.get("to") or _newest(asked, stream)
     since = asked.params.get("from") or until - _HOUR
@@ -92,8 +139,21 @@ def ways(asked: Asked) -> Response:
     return value_reply({**told, "fixes": fixes.tolist()})
 
 
+@Endpoint(
+    "GET",
+    "/page/places/{stream}",
+    an_object(
+        **{"from": TIME, "to": TIME},
+        stream=TEXT,
+        count=WHOLE,
+        places=a_list(a_list(NUMBER)),
+    ),
+    params=(_FROM, _TO, LIMIT),
+    apart="read",
+    is_on_map=True,
+)
 def places(asked: Asked) -> Response:
-    """Where fixes of an interval lie: a sample of them, to draw a region by."""
+    """Where fixes of an interval lie: a sample of them."""
     stream = known_stream(asked, asked.path["stream"])
     for name in ("from", "to"):
         needed(asked, name)
@@ -113,8 +173,23 @@ def _newest(asked: Asked, stream: StreamSettings) -> datetime:
     return datetime.fromtimestamp((newest_us or 0) / 1e6, UTC) + timedelta(seconds=1)
 
 
+@Endpoint(
+    "GET",
+    "/page/visits",
+    an_object(stream=TEXT, rows=a_list(VISIT)),
+    params=(
+        STREAM,
+        Param(name="query", about="only in its answer"),
+        _OBJECT,
+        _FROM,
+        _TO,
+        LIMIT,
+        Param(name="order", about="newest or longest"),
+    ),
+    apart="read",
+)
 def visits(asked: Asked) -> Response:
-    """Stays in answers: the longest or the newest."""
+    """Stays in answers, the newest or the longest first."""
     stream = known_stream(asked, needed(asked, "stream"))
     order = asked.params.get("order", "newest")
     if order not in _ORDERS:
@@ -156,8 +231,9 @@ def _bounded(asked: Asked, usual: int, most: int) -> int:
     return limit
 
 
+@Endpoint("GET", "/page/regions/{stream}", FEATURES, gives=GEOJSON, lane="page")
 def regions(asked: Asked) -> Response:
-    """The regions of a stream's group with how many rows each held when it was made; cut where nothing is behind.
+    """The regions by which a stream is stored, with their load.
 
     Those of more than two dimensions are told by the first two, and those that differ in the others alone as one; how
     many objects are in each now is told in one and two dimensions.
@@ -179,8 +255,7 @@ def regions(asked: Asked) -> Response:
             about = {"region": name, "rows": count, "share": count / most}
             about["objects"] = None if objects is None else objects.get(name, 0)
             told["features"].append(_polygon(corners, about))
-    body = value_reply({"type": "FeatureCollection", **told}).body
-    return Response(body, media_type="application/geo+json")
+    return value_reply({"type": "FeatureCollection", **told}, media=GEOJSON)
 
 
 def _objects_in(

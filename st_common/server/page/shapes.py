@@ -21,17 +21,20 @@ from st_common.regions.combined_shapes import drawn_shape
 from st_common.regions.region import AroundObject, MovingRegion, Region
 from st_common.regions.registry import still
 from st_common.server.asked import AbsentError, Asked, known_query, known_stream
+from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame, frame_of
 from st_common.server.page.known import layer_frame
 from st_common.server.page.lives import live_places
-from st_common.server.replies import value_reply
+from st_common.server.replies import GEOJSON, value_reply
+from st_common.server.schemas import FEATURES
 
 MOST_PARTNERS = 200
 _Feature = dict[str, Any]
 
 
+@Endpoint("GET", "/page/shapes/{query}", FEATURES, gives=GEOJSON, lane="page")
 def shapes(asked: Asked) -> Response:
-    """The regions of a query, the places that it measures from, and the features in its answer."""
+    """The regions of a query where they are now, and the features in its answer."""
     row = find(asked.place.home, known_query(asked))
     if row.plan is None:
         raise AbsentError(f"query {row.name!r} was dropped")
@@ -42,8 +45,8 @@ def shapes(asked: Asked) -> Response:
         *_centres(plan, live, frame),
         *_partners(asked, row.name, plan),
     ]
-    reply = value_reply({"type": "FeatureCollection", "features": features})
-    return Response(reply.body, media_type="application/geo+json")
+    shown = {"type": "FeatureCollection", "features": features}
+    return value_reply(shown, media=GEOJSON)
 
 
 def _regions(plan: Plan) -> Iterator[Region]:

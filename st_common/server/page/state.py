@@ -18,14 +18,15 @@ from st_common.operations.judged import health_now
 from st_common.operations.presence import presence
 from st_common.operations.status import read_status
 from st_common.server.asked import Asked
-from st_common.server.late import late_warnings
+from st_common.server.endpoint import Endpoint
 from st_common.server.page.asks import answers_until
 from st_common.server.page.frame import frame_of
 from st_common.server.page.known import Known
 from st_common.server.page.live import iso
-from st_common.server.page.lives import Lives
+from st_common.server.page.lives import Lives, late_warnings
 from st_common.server.page.watch import Figures, Watch
 from st_common.server.replies import value_reply
+from st_common.server.schemas import ANY, COUNTS, ROWS, TEXT, TIME, an_object
 
 MOST_QUERIES, MOST_ALERTS = 2000, 50
 _FRESH_S = 1.0
@@ -36,6 +37,18 @@ _NO_FIGURES = Figures(
     latency_ms=None,
     fixes_per_s=None,
     extent=None,
+)
+_PAGE_STATE = an_object(
+    now=TIME,
+    version=TEXT,
+    streams=ROWS,
+    broken_streams=ANY,
+    queries=ROWS,
+    query_kinds=COUNTS,
+    query_states=COUNTS,
+    layers=ROWS,
+    deliveries=ROWS,
+    alerts=ROWS,
 )
 
 
@@ -55,8 +68,9 @@ class Board:
             return self._told[1]
 
 
+@Endpoint("GET", "/page/state", _PAGE_STATE, lane="page")
 def page_state(asked: Asked) -> Response:
-    """How all streams, queries, layers and deliveries are, for the page."""
+    """How all streams, queries, layers and deliveries are, as the page polls it."""
     return value_reply(asked.kept.of(Board).of(asked))
 
 
