@@ -109,9 +109,15 @@ class Webhook:
             headers["Authorization"] = f"Bearer {token}"
         logging.getLogger("httpx").setLevel(logging.WARNING)  # below, it logs addresses
         timeout = httpx.Timeout(sink.timeout_s, connect=min(_CONNECT_S, sink.timeout_s))
-        self._client = httpx.Client(
-            headers=headers, timeout=timeout, verify=_trusted(sink.ca, delivery)
-        )
+        trusted = _trusted(sink.ca, delivery)
+        try:
+            self._client = httpx.Client(
+                headers=headers, timeout=timeout, verify=trusted
+            )
+        except (ImportError, ValueError) as error:  # of a proxy by SOCKS, or no proxy
+            raise ConfigError(
+                f"delivery {delivery!r}: {error}", hint="look at HTTP_PROXY and others"
+            ) from None
         self._url = sink.url
 
     def send(self, batch: "Messages") -> Outcome:

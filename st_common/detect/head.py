@@ -108,6 +108,6 @@ def _answered(address: str, seconds: float) -> tuple[bytes, bool]:
                 if is_late or len(data) > ANSWER_BYTES:
                     return bytes(data), False
             return bytes(data), True
-    except (httpx.HTTPError, httpx.InvalidURL) as error:
+    except (httpx.HTTPError, httpx.InvalidURL, ImportError) as error:  # of SOCKS
         what = str(error) or type(error).__name__
         raise TransientError(f"{address}: {what}") from None

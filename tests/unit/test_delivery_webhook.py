@@ -112,6 +112,13 @@ def test_redirects_leave_the_secret_where_it_is_and_certificates_must_be_there()
         Webhook(WebhookSink(url="https://localhost", ca="/no/such.pem"), "d", None)
 
 
+def test_a_proxy_that_is_none_is_said(monkeypatch):
+    monkeypatch.setenv("HTTPS_PROXY", "gopher://user:s3cr3t@127.0.0.1:1")
+    with pytest.raises(ConfigError, match=r"'d': .*gopher") as refused:
+        Webhook(WebhookSink(url="https://localhost"), "d", None)
+    assert "s3cr3t" not in str(refused.value)
+
+
 def test_a_long_answer_is_cut():
     outcome, _ = sent(Answer(status=422, body="x" * 100_000))
     assert isinstance(outcome, Refused)
