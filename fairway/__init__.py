@@ -21,9 +21,8 @@ from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change
 from st_common.client.evaluation import Evaluation, evaluate
 from st_common.client.home_client import HomeClient
-from st_common.client.interface import ChangeFeed, Client, Subscription
+from st_common.client.interface import ChangeFeed, Client, QueryId, Subscription
 from st_common.client.put import Put
-from st_common.client.registration import QueryId
 from st_common.client.result import Result
 from st_common.client.tuples import Element, Feature, MultiTuple
 from st_common.errors import (

@@ -5,7 +5,8 @@ computes nothing itself but for `evaluate`, which makes a home of its own. Begin
 """
 
 from st_common.client.home_client import HomeClient
-from st_common.client.registration import QueryId, Registration
+from st_common.client.interface import QueryId
+from st_common.client.registration import Registration
 from st_common.client.tuples import Element, Feature, MultiTuple
 
 __all__ = ["Element", "Feature", "HomeClient", "MultiTuple", "QueryId", "Registration"]

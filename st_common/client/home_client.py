@@ -21,6 +21,7 @@ from st_common.batch.asking import asked
 from st_common.batch.backtest import Backtest, backtest
 from st_common.client.changes import Changes
 from st_common.client.interface import (
+    QueryId,
     Rectangle,
     Subscription,
     await_done,
@@ -28,7 +29,7 @@ from st_common.client.interface import (
     is_select,
 )
 from st_common.client.put import Fixes, Put, put
-from st_common.client.registration import QueryId, Registration
+from st_common.client.registration import Registration
 from st_common.client.result import Result, placed
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home

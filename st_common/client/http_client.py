@@ -15,9 +15,15 @@ import pyarrow as pa
 from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change, change_of
 from st_common.client.http_events import HttpEvents, raise_for
-from st_common.client.interface import Rectangle, await_done, is_about_a_plan, is_select
+from st_common.client.interface import (
+    QueryId,
+    Rectangle,
+    Subscription,
+    await_done,
+    is_about_a_plan,
+    is_select,
+)
 from st_common.client.put import Fixes, Put, tables_of
-from st_common.client.registration import QueryId
 from st_common.client.result import (
     ARROW,
     GEOMETRY,
@@ -39,7 +45,6 @@ from st_common.query.text import to_text
 if TYPE_CHECKING:
     import httpx
 
-    from st_common.client.interface import Subscription
 
 _TIMEOUT_S = 60.0
 _LOOK_S = 0.5
@@ -98,7 +103,7 @@ class HttpClient:
         self._open.append(subscription)
         return subscription
 
-    def cancel(self, query: "QueryId | Subscription | HttpSubscription") -> None:
+    def cancel(self, query: QueryId | Subscription) -> None:
         """See `interface.Client`."""
         name, version = query if isinstance(query, QueryId) else query.id
         path = f"/v1/queries/{quote(name, safe='')}"
@@ -298,7 +303,7 @@ class HttpClient:
         return Result(table, crs_of(table) if has_places else None)
 
 
-class HttpSubscription:
+class HttpSubscription(Subscription):
     """The changes of one version of a query, as they come; see `interface.Subscription`."""
 
     def __init__(
@@ -323,10 +328,6 @@ class HttpSubscription:
         """See `interface.Subscription`."""
         return self._is_closed
 
-    def __iter__(self) -> Iterator[MultiTuple]:
-        while (change := self.next()) is not None:
-            yield change
-
     async def __aiter__(self) -> AsyncIterator[MultiTuple]:
         while (change := await asyncio.to_thread(self.next)) is not None:
             yield change
@@ -347,22 +348,10 @@ class HttpSubscription:
                 self.close()
         return None
 
-    def within(self, seconds: float) -> Iterator[MultiTuple]:
-        """See `interface.Subscription`."""
-        end_s = time.monotonic() + seconds
-        while (change := self.next(max(0.0, end_s - time.monotonic()))) is not None:
-            yield change
-
     def close(self) -> None:
         """See `interface.Subscription`."""
         self._is_closed = True
         self._events.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.close()
 
     def _has_ended(self) -> bool:
         """Whether the query was dropped or replaced, and all its changes are told."""

@@ -2,15 +2,15 @@
 
 import re
 import time
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import datetime
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from st_common.batch.backtest import Backtest
 from st_common.client.changes import Change
 from st_common.client.put import Fixes, Put
-from st_common.client.registration import QueryId
 from st_common.client.result import Result
 from st_common.client.tuples import MultiTuple
 from st_common.errors import TransientError
@@ -27,7 +27,14 @@ _LOOK_S = 0.2
 _GIVEN_UP = ("failed", "bad_config", "crash_loop")
 
 
-class Subscription(Protocol):
+class QueryId(NamedTuple):
+    """What a registered query is known by: its name, and its version from 1 on."""
+
+    name: str
+    version: int
+
+
+class Subscription(ABC):
     """The changes of one query from its registration on: `for` blocks until the next, `async for` awaits it.
 
     It ends when the query is dropped or replaced, by whomever, and at once when it is closed.
@@ -37,30 +44,41 @@ class Subscription(Protocol):
     stream: str
 
     @property
+    @abstractmethod
     def closed(self) -> bool:
         """Whether no more changes will come."""
 
-    def __iter__(self) -> Iterator[MultiTuple]: ...
+    def __iter__(self) -> Iterator[MultiTuple]:
+        return self
 
+    def __next__(self) -> MultiTuple:
+        change = self.next()
+        if change is None:
+            raise StopIteration
+        return change
+
+    @abstractmethod
     def __aiter__(self) -> AsyncIterator[MultiTuple]: ...
 
+    @abstractmethod
     def next(self, timeout_s: float | None = None) -> MultiTuple | None:
         """The next change; None when none came in this time, or none will come any more. 0 takes what is there."""
 
     def within(self, seconds: float) -> Iterator[MultiTuple]:
         """The changes that come within so many seconds from now, each as soon as it is there."""
+        until_s = time.monotonic() + seconds
+        while (change := self.next(max(0.0, until_s - time.monotonic()))) is not None:
+            yield change
 
+    @abstractmethod
     def close(self) -> None:
         """Ends the iteration; the query stays registered."""
 
-    def __enter__(self) -> Self: ...
+    def __enter__(self) -> Self:
+        return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None: ...
+    def __exit__(self, *error: object) -> None:
+        self.close()
 
 
 class ChangeFeed(Protocol):

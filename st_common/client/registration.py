@@ -5,8 +5,6 @@ import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Iterator
-from types import TracebackType
-from typing import NamedTuple, Self
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -14,6 +12,7 @@ import pyarrow.compute as pc
 from st_common.answers.follow import LAST_SEQ, POLL_S, Follower
 from st_common.answers.outlets import Outlet
 from st_common.client.features import FeatureCache
+from st_common.client.interface import QueryId, Subscription
 from st_common.client.tuples import MultiTuple, multi_tuple
 from st_common.config.home import Home
 from st_common.controls.reading import chosen
@@ -27,14 +26,7 @@ from st_common.query.control import QueryRow
 _LOOK_S = 0.5  # between two looks for a drop while nothing comes
 
 
-class QueryId(NamedTuple):
-    """What a registered query is known by: its name, and its version from 1 on."""
-
-    name: str
-    version: int
-
-
-class Registration:
+class Registration(Subscription):
     """The changes of one version of a query, as they come: iterating blocks until the next one, `async for` awaits it.
 
     Of an ISTREAM query only what enters is given, of a DSTREAM query only what leaves, of an RSTREAM query what is in.
@@ -75,15 +67,6 @@ class Registration:
         """Whether no more changes will come."""
         return self._closed.is_set()
 
-    def __iter__(self) -> Iterator[MultiTuple]:
-        return self
-
-    def __next__(self) -> MultiTuple:
-        change = self.next()
-        if change is None:
-            raise StopIteration
-        return change
-
     async def __aiter__(self) -> AsyncIterator[MultiTuple]:
         while not self.closed:
             change = await asyncio.to_thread(self.next, 0)
@@ -115,26 +98,9 @@ class Registration:
             self._closed.wait(left_s)
         return None
 
-    def within(self, seconds: float) -> Iterator[MultiTuple]:
-        """The changes that come within so many seconds from now, each as soon as it is there."""
-        until_s = time.monotonic() + seconds
-        while (change := self.next(max(0.0, until_s - time.monotonic()))) is not None:
-            yield change
-
     def close(self) -> None:
         """Ends the iteration; the query stays registered."""
         self._closed.set()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        self.close()
 
     def _fetched(self) -> bool:
         """Whether something came; closes when nothing more will."""
