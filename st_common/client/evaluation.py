@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Self
 
+from st_common.answers.changes import passed_changes
+from st_common.answers.places import with_group_places
 from st_common.client.evaluated_stream import Given, left_out, read_as, stream_name
 from st_common.client.frames import Frame, write_frame
 from st_common.client.home_client import HomeClient

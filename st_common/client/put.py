@@ -15,6 +15,11 @@ from st_common.formats.arrow_rows import packed
 from st_common.formats.format_settings import named_columns
 from st_common.formats.records import columns_read
 from st_common.formats.registry import format_of
+from st_common.log.appending import append_records, marked
+from st_common.log.log import Log
+from st_common.log.record_settings import log_for
+from st_common.replay.files import wall_clock
+from st_common.replay.tally import Tally
 from st_common.sources.framing import has_header
 
 Fixes: TypeAlias = pa.Table | Iterable[Mapping[str, Any]]

@@ -129,6 +129,7 @@ class Server:
 
     def registry(self) -> Any:
         """Where the metrics of the installation are."""
+        from st_common.answers.metrics import Metrics, registry_of
         from st_common.delivery.settings import wanted
 
         if self._metrics is None:

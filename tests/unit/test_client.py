@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from st_common.answers.changes import stream_changes
 from st_common.client import Element, Feature, HomeClient, MultiTuple, Registration
 from st_common.config.columns import Columns
 from st_common.config.home import Home

@@ -12,12 +12,14 @@ import httpx
 import pyarrow as pa
 import pyogrio
 import pytest
+from tests.kit.serving_http import Engine, events, served
 
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.errors import ConfigError
 from st_common.layers.load import load
+from st_common.log.log import Log
 from st_common.operations import lease
 from st_common.server.app import ENDPOINTS, application
 from st_common.server.engines import Engines
@@ -25,7 +27,6 @@ from st_common.server.guard import Limits
 from st_common.server.place import Place
 from st_common.server.serve import require_token
 from tests.kit.feeding import lines_of, payloads_of
-from tests.kit.server_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
 
