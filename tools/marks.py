@@ -45,7 +45,7 @@ JUDGES = (
     "st_common.reference",
     *(
         f"st_common.checks.{name}"
-        for name in ("answers", "history", "nested", "visits", "windows")
+        for name in ("answers", "history", "nested", "visits")
     ),
 )
 """What the product is judged by."""

@@ -8,7 +8,7 @@ here is shared with the engines. Whoever brings a history (`Source`) says what e
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -35,6 +35,8 @@ NEVER = int(np.iinfo(np.int64).min)
 LATER = int(np.iinfo(np.int64).max)
 
 FIX, GONE, EXPIRED = 0, 1, 2
+Us = TypeVar("Us", int, Ints)
+"""Microseconds: one time, or a column of them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,14 @@ class Times:
     tick_us: int
     space: Space
     window_rows: int = 10_000
+
+    def tick_from(self, us: Us) -> Us:
+        """The first tick that is not before a time."""
+        return -(-us // self.tick_us) * self.tick_us
+
+    def tick_after(self, us: Us) -> Us:
+        """The first tick after a time: what lasts until then is over."""
+        return (us // self.tick_us + 1) * self.tick_us
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,7 +343,7 @@ def _accepted(found: Happened, filtered: Bools) -> Happened:
 def _ticks(found: Happened, clock: Clock, times: Times) -> tuple[Ints, Ints]:
     """An end mark makes every tick due in which something happened before it; the open one ends at the last time."""
     counts = np.maximum(found.event, clock.just_before(found.effect))
-    tick = -(-counts // times.tick_us) * times.tick_us
+    tick = times.tick_from(counts)
     due = clock.first_past(tick)
     if len(clock.ends):
         end = np.append(clock.ends, LATER)[np.searchsorted(clock.ends, found.effect)]
@@ -422,6 +432,16 @@ class History:
             tick_us=tick_us,
             is_due=True,
         )
+
+    def tick_open_at(self, position: int) -> int:
+        """The tick that is open at a row of the log; `NEVER` before the stream has a time."""
+        clock_us = self.clock.at(position)
+        return NEVER if clock_us == NEVER else self.times.tick_from(clock_us)
+
+    def ticks_since(self, position: int) -> Ints:
+        """The ticks that were judged after a row of the log, each once."""
+        judged = (self.events.due != LATER) & (self.events.due > position)
+        return np.unique(self.events.tick[judged])
 
     def _moment(self, seen: Ints, judged: Ints, clock_us: int) -> Moment:
         last = int(self.events.tick[judged].max()) if len(judged) else 0

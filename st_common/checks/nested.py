@@ -4,23 +4,23 @@ With WINDOW or FOR above the rows it matters at which moments rows were chosen: 
 of one moment after the other.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from st_common.checks.answers import (
     Counted,
     counted,
-    features_at,
+    features_in,
     judged_rows,
     known_values,
     members_at,
     value_text,
     values_of,
 )
-from st_common.checks.history import LATER, NEVER, History, Moment, Registered, Source
+from st_common.checks.history import NEVER, History, Moment, Registered, Source, Times
 from st_common.query.near_columns import DISTANCE, RANK, names_near
 from st_common.query.neighbours import Nearest
 from st_common.query.outer import sources_of
@@ -31,7 +31,7 @@ from st_common.reference import outer as reference
 from st_common.reference.aggregate import Shown
 from st_common.reference.columns import objects
 from st_common.reference.layer_join import shown_beside
-from st_common.reference.metric import Ints, Objects
+from st_common.reference.metric import Ints
 from st_common.reference.nearest import nearness
 from st_common.reference.pair_join import asks_of_pairs
 
@@ -87,14 +87,12 @@ def _answer_of_rows(
     """The same of a query about the rows of another one, judged at ticks; doubts about one are about all."""
     inner = inner_of(query)
     now = _named_rows(inner, history, moment)
+    book = book_of(outer, history.times)
+    if now is not None and book is not None:
+        now = _counting_rows(inner, outer, book, now, history)
+        outer = replace(outer, where=None)
     if now is None:
         return set(), None
-    if outer.window is not None or outer.lasting_s is not None:
-        counting = _lately if outer.window is not None else _settled
-        now = counting(inner, outer, now, history)
-        if now is None:
-            return set(), None
-        outer = replace(outer, where=None)
     above = answer_above(outer, list(now.values()), history.source)
     if above.values is None:
         names = list(now)
@@ -135,93 +133,67 @@ def _named_rows(
     return dict(zip(names, rows, strict=True))
 
 
-def _lately(
-    inner: Registered, outer: Outer, now: NamedRows, history: History
+def _counting_rows(
+    inner: Registered, outer: Outer, book: "Book", now: NamedRows, history: History
 ) -> NamedRows | None:
-    """The rows that were chosen and count on; None where regions became others meanwhile, or it takes too long."""
-    ticks = _ticks_since(inner.position, history)
-    moments = _moments_of(inner.position, outer, ticks, history)
+    """The rows that count for WINDOW or FOR; None where regions became others meanwhile, or it takes too long."""
+    moments = _moments(inner, book, history)
     if len(inner.eras) > 1 or inner.plan.frame is not None or moments is None:
         return None
-    lasting = Lasting[tuple[Name, dict[str, Any]]](outer, history.times.tick_us)
-    for then, at_us in _told_at(inner, moments, now, ticks, history):
-        if then is None:
-            return None
-        chosen = _chosen_of(inner, outer, then, history.source)
-        lasting.take(chosen, at_us, lasting.aged(at_us))
-    return dict(lasting.counting(lasting.aged(history.now().tick_us)).values())
-
-
-def _settled(
-    inner: Registered, outer: Outer, now: NamedRows, history: History
-) -> NamedRows | None:
-    """The rows that were chosen long enough; None where nobody knows, as for `_lately`."""
-    ticks = _ticks_since(inner.position, history)
-    settling = Settling(outer, history.times.tick_us)
-    moments = _moments_since(settling, ticks, history)
-    if len(inner.eras) > 1 or inner.plan.frame is not None or moments is None:
-        return None
-    chosen: dict[Name, tuple[Name, dict[str, Any]]] = {}
-    for then, at_us in _told_at(inner, moments, now, ticks, history):
-        if then is None:
-            return None
-        chosen = _chosen_of(inner, outer, then, history.source)
-        settling.take(chosen, at_us, set())
-    ripe = settling.ripe(history.now().tick_us)
-    return dict(row for key, row in chosen.items() if key in ripe)
-
-
-def _told_at(
-    inner: Registered,
-    moments: Sequence[Moment],
-    now: NamedRows,
-    ticks: Ints,
-    history: History,
-) -> Iterator[tuple[NamedRows | None, int]]:
-    """The rows at some moments, each with its time, and at last those of now."""
     for moment in moments:
-        yield _named_rows(inner, history, moment), moment.tick_us
-    yield now, int(ticks[-1]) if len(ticks) else history.now().tick_us
+        rows = _named_rows(inner, history, moment)
+        if rows is None:
+            return None
+        _take_on(book, _chosen_of(inner, outer, rows, history.source), moment.tick_us)
+    ticks, now_us = history.ticks_since(inner.position), history.now().tick_us
+    chosen = _chosen_of(inner, outer, now, history.source)
+    _take_on(book, chosen, int(ticks[-1]) if len(ticks) else now_us)
+    return dict(book.counting(chosen, book.turned(now_us)).values())
 
 
-class Lasting(Generic[Row]):
+def _take_on(book: "Book", chosen: Mapping[Name, Row], at_us: int) -> None:
+    book.take(chosen, at_us, book.turned(at_us))
+
+
+class Lasting:
     """WINDOW above rows: those that were chosen count on for a while after they left."""
 
-    def __init__(self, outer: Outer, tick_us: int) -> None:
-        seconds = outer.window.seconds if outer.window is not None else None
-        self._lasting_us, self._tick_us = round((seconds or 0.0) * 1e6), tick_us
-        self._rows: dict[Name, tuple[Row, int | None]] = {}  # and when each left
+    def __init__(self, lasting_s: float, times: Times) -> None:
+        self._lasting_us, self._times = round(lasting_s * 1e6), times
+        self._rows: dict[Name, tuple[Any, int | None]] = {}  # and when each left
 
-    def gone_at(self, left_us: int) -> int:
+    def _gone_at(self, left_us: int) -> int:
         """The first tick at which a row that left is too old."""
-        last_us = left_us + self._lasting_us
-        return (last_us // self._tick_us + 1) * self._tick_us
+        return self._times.tick_after(left_us + self._lasting_us)
 
     def due(self) -> set[int]:
         """The ticks at which rows get too old."""
-        return {self.gone_at(us) for _, us in self._rows.values() if us is not None}
+        return {self._gone_at(us) for _, us in self._rows.values() if us is not None}
 
-    def aged(self, tick_us: int) -> set[Name]:
+    def turned(self, tick_us: int) -> set[Name]:
         """The rows that are too old at a tick."""
         return {
             name
             for name, (_, us) in self._rows.items()
-            if us is not None and self.gone_at(us) <= tick_us
+            if us is not None and self._gone_at(us) <= tick_us
         }
 
-    def counting(self, aged: Collection[Name]) -> dict[Name, Row]:
-        """The rows that were chosen and are not too old, as they were told last."""
-        return {name: row for name, (row, _) in self._rows.items() if name not in aged}
+    def counting(
+        self, chosen: Mapping[Name, Row], turned: Collection[Name]
+    ) -> dict[Name, Row]:
+        """The rows that are chosen, and those that were and are not too old, as they were told last."""
+        lasting = {n: row for n, (row, _) in self._rows.items() if n not in turned}
+        return {**lasting, **chosen}
 
     def take(
-        self, chosen: Mapping[Name, Row], at_us: int, aged: Collection[Name]
+        self, chosen: Mapping[Name, Row], at_us: int, turned: Collection[Name]
     ) -> list[Name]:
         """Takes on the rows that are chosen at a time, and drops those that are too old; gives back who left."""
         left = []
         for name, (row, left_us) in [*self._rows.items()]:
             if name in chosen:
                 continue
-            if name in aged:
+            if name in turned:
                 del self._rows[name]
             elif left_us is None:
                 self._rows[name] = row, at_us
@@ -229,43 +201,63 @@ class Lasting(Generic[Row]):
         self._rows |= {name: (row, None) for name, row in chosen.items()}
         return left
 
+    def first_needed(self, ticks: Ints, now_us: int) -> int:
+        """Which tick is the first whose rows may count still, -1 for the registration; they leave at the next one."""
+        counts = [self._gone_at(tick) > now_us for tick in ticks.tolist()]
+        return counts.index(True) - 1 if True in counts else max(len(counts) - 1, 0)
+
 
 class Settling:
     """FOR above rows: they count once they were chosen for a while without a break."""
 
-    def __init__(self, outer: Outer, tick_us: int) -> None:
-        self._settling_us, self._tick_us = (
-            round((outer.lasting_s or 0.0) * 1e6),
-            tick_us,
-        )
+    def __init__(self, settling_s: float, times: Times) -> None:
+        self._settling_us, self._times = round(settling_s * 1e6), times
         self._since_us: dict[Name, int] = {}
-        self.counting: set[Name] = set()
+        self._counting: set[Name] = set()
 
-    def ripe_at(self, since_us: int) -> int:
+    def _ripe_at(self, since_us: int) -> int:
         """The first tick at which a row counts that is chosen since a time, if it stays."""
-        return -(-(since_us + self._settling_us) // self._tick_us) * self._tick_us
+        return self._times.tick_from(since_us + self._settling_us)
 
     def due(self) -> set[int]:
         """The ticks at which rows begin to count."""
-        waiting = self._since_us.keys() - self.counting
-        return {self.ripe_at(self._since_us[name]) for name in waiting}
+        waiting = self._since_us.keys() - self._counting
+        return {self._ripe_at(self._since_us[name]) for name in waiting}
 
-    def ripe(self, tick_us: int) -> set[Name]:
+    def turned(self, tick_us: int) -> set[Name]:
         """The rows that begin to count by a tick."""
-        waiting = self._since_us.keys() - self.counting
-        return {
-            name for name in waiting if self.ripe_at(self._since_us[name]) <= tick_us
-        }
+        waiting = self._since_us.keys() - self._counting
+        return {n for n in waiting if self._ripe_at(self._since_us[n]) <= tick_us}
+
+    def counting(
+        self, chosen: Mapping[Name, Row], turned: Collection[Name]
+    ) -> dict[Name, Row]:
+        """The rows that are chosen and have been for long enough."""
+        ripe = self._counting.union(turned)
+        return {name: row for name, row in chosen.items() if name in ripe}
 
     def take(
-        self, chosen: Collection[Name], at_us: int, ripe: Collection[Name]
-    ) -> None:
-        """Takes on the rows that are chosen at a time; others begin anew. Those that are `ripe` count from now on."""
-        since_us = self._since_us
-        self._since_us = {name: since_us.get(name, at_us) for name in chosen}
-        self.counting = {
-            name for name in chosen if name in self.counting or name in ripe
-        }
+        self, chosen: Mapping[Name, Row], at_us: int, turned: Collection[Name]
+    ) -> list[Name]:
+        """Takes on the rows that are chosen at a time; others begin anew. Nobody is left of whom it has to be told."""
+        self._counting = set(self.counting(chosen, turned))
+        self._since_us = {name: self._since_us.get(name, at_us) for name in chosen}
+        return []
+
+    def first_needed(self, ticks: Ints, now_us: int) -> int | None:
+        """Which tick is the last from which on rows that stay count now; None: the registration may be."""
+        passed = [n for n, t in enumerate(ticks.tolist()) if self._ripe_at(t) <= now_us]
+        return passed[-1] if passed else None
+
+
+Book = Lasting | Settling
+
+
+def book_of(outer: Outer, times: Times) -> Book | None:
+    """What WINDOW or FOR above rows remembers of them; None without either."""
+    if outer.window is not None:
+        return Lasting(outer.window.seconds or 0.0, times)
+    return None if outer.lasting_s is None else Settling(outer.lasting_s, times)
 
 
 def _chosen_of(
@@ -277,47 +269,18 @@ def _chosen_of(
     return {named[place][0][known]: named[place] for place in above.chosen}
 
 
-def _moments_of(
-    since: int, outer: Outer, ticks: Ints, history: History
-) -> list[Moment] | None:
-    """When rows were chosen that may count still, in order, without now; None for too many moments.
+def _moments(inner: Registered, book: Book, history: History) -> list[Moment] | None:
+    """When rows were chosen that matter for which count now, in order, without now; None for too many moments.
 
-    A row that was chosen at a tick leaves at the next one. Before the first tick rows are those of when the query was
-    registered, at the row `since`.
+    Before the first tick rows are those of when the query was registered.
     """
-    if not len(ticks):
-        return []
-    lasting, now = Lasting[Any](outer, history.times.tick_us), history.now().tick_us
-    counts = np.array([lasting.gone_at(tick) > now for tick in ticks.tolist()])
-    before = ticks[:-1][counts[1:]].tolist()
-    if len(before) > _MOST:
+    ticks = history.ticks_since(inner.position)
+    first = book.first_needed(ticks, history.now().tick_us)
+    if first is None or len(ticks) - first > _MOST:
         return None
-    first = [history.before(since + 1, NEVER)] if counts[0] else []
-    return [*first, *(history.before(0, tick + 1) for tick in before)]
-
-
-def _moments_since(
-    settling: Settling, ticks: Ints, history: History
-) -> list[Moment] | None:
-    """The ticks at which a row must have been chosen to count now, in order, without now.
-
-    None for too many moments, and where what was chosen at the registration may count already.
-    """
-    now = history.now().tick_us
-    passed = [
-        n for n, tick in enumerate(ticks.tolist()) if settling.ripe_at(tick) <= now
-    ]
-    needed = ticks[passed[-1] :].tolist() if passed else []
-    if not needed or len(needed) > _MOST:
-        return None
-    return [history.before(0, tick + 1) for tick in needed[:-1]]
-
-
-def _ticks_since(since: int, history: History) -> Ints:
-    """The ticks that were judged after a row of the log, each once."""
-    events = history.events
-    judged = (events.due != LATER) & (events.due > since)
-    return np.unique(events.tick[judged])
+    at_first = [history.before(inner.position + 1, NEVER)] if first < 0 else []
+    needed = ticks[max(first, 0) : -1].tolist()
+    return [*at_first, *(history.before(0, tick + 1) for tick in needed)]
 
 
 def rows_below(inner: Registered, history: History, moment: Moment) -> Counted:
@@ -411,24 +374,20 @@ def selected(
         said = {RANK: objects(rank), DISTANCE: objects(far)}
         return list(fixes.of.of_features(text, fixes.rows, said))
     if plan.join is not None and names_pair(text):
-        features = features_at(query, history)()
+        features = features_in(query.eras[-1], history)()
         columns = shown_beside(text, fixes, features, found.partner)
         return list(fixes.of.of_features(text, fixes.rows, columns))
     if plan.pairs is None or not asks_of_pairs(text):
         return list(fixes.of.values(text, fixes.rows))
-    others = _rows_of(found.partner, _alive_at(query, history, moment), history)
-    return list(fixes.of.of_pairs(text, fixes.rows, others))
+    alive = _alive_at(query, history, moment)
+    row_of = dict(zip(history.fixes.ids[alive], alive.tolist(), strict=True))
+    others = [row_of.get(name, -1) for name in found.partner]
+    return list(fixes.of.of_pairs(text, fixes.rows, np.array(others, np.int64)))
 
 
 def _alive_at(query: Registered, history: History, moment: Moment) -> Ints:
     """The last fixes of the objects that live, as a query at ticks knows them."""
     return history.events.alive(judged_rows(query, history, moment))
-
-
-def _rows_of(names: Objects, alive: Ints, history: History) -> Ints:
-    """The last fix of each of some objects; -1 of none."""
-    row_of = dict(zip(history.fixes.ids[alive], alive.tolist(), strict=True))
-    return np.array([row_of.get(name, -1) for name in names], np.int64)
 
 
 def answer_above(

@@ -20,9 +20,13 @@ from st_common.answers.changes import stream_changes
 from st_common.answers.lateness import lateness_of
 from st_common.checks.answers import (
     Counted,
-    rows_in_windows,
+    counted,
+    focal_of,
+    judged_rows,
+    members_at,
+    stays_until,
     value_text,
-    wrongly_told,
+    values_of,
 )
 from st_common.checks.archived import (
     Kept,
@@ -34,6 +38,7 @@ from st_common.checks.archived import (
 )
 from st_common.checks.history import (
     FIX,
+    LATER,
     History,
     Moment,
     Registered,
@@ -43,7 +48,6 @@ from st_common.checks.nested import Answer, answer_before, expected_answer
 from st_common.checks.notebook import Notebook, Verified
 from st_common.checks.visits import Lived, lived
 from st_common.checks.visits import Told as ToldEvent
-from st_common.checks.windows import of_ways
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archiver import EVERY_S
@@ -51,7 +55,6 @@ from st_common.errors import QueryError, StorageError, TransientError
 from st_common.log.log import Log
 from st_common.operations.launcher import find
 from st_common.position import position_of
-from st_common.query.frame import Frame
 from st_common.query.incident import Incident
 from st_common.query.plan import Aggregate, Plan
 from st_common.reference.metric import SCALED
@@ -239,8 +242,8 @@ def _verified(query: Registered, history: History, told: _Told) -> Verified:
         and aggregate.function == "avgspd"
         and not history.times.space.is_flat
     ):
-        found = rows_in_windows(query, frame, history, told.moment)
-        speeds = _speeds_in_doubt(frame, found, history)
+        found = counted(query, history, told.moment)
+        speeds = _speeds_in_doubt(query, found, history)
         return _verified_speeds(query, speeds, last, told)
     return _verified_members(query, history, last, told)
 
@@ -311,17 +314,53 @@ def _untold(
     )
 
 
+_SAME_S = 0.002
+"""A member is told anew where it is another time by more than half of it."""
+_SHARE = 1e-6  # of the time that is left
+
+
 def _other_times(
-    query: Registered, history: History, moment: Moment, mine: pd.DataFrame
+    query: Registered, history: History, moment: Moment, changes: pd.DataFrame
 ) -> int:
-    """How many members were told last that they stay until another time than they do."""
-    told = mine[mine["sign"] >= 0].assign(partner=mine["partner"].fillna(""))
+    """How many members were told last that they stay until another time than they do (VALID UNTIL, SPEC G8).
+
+        told + at 10: until 14      reports at 12: until 14      reports at 13: until 15, and is told so
+                                    the same, so nothing is told
+
+    What was told last is right if it is the time that follows from the last report of the member, and of the object
+    that the region goes with, or from when it came in, if that was later; when it came in is taken from what was told.
+    Reports of the tick that was open when the query was registered are not told of, for some came before it: members
+    that reported last then are passed over, and so are those in doubt.
+    """
+    told = changes[changes["sign"] >= 0].assign(partner=changes["partner"].fillna(""))
+    told = told.groupby(["object", "partner"]).tail(1)
     told_us = told["event_ts"].dt.as_unit("us").astype(np.int64)
-    told = told.assign(told_us=told_us).groupby(["object", "partner"]).tail(1)
     names = zip(told["object"], told["partner"], strict=True)
-    said = zip(told["value"].astype(float).tolist(), told["told_us"], strict=True)
-    last = {name: (at_s, int(us)) for name, (at_s, us) in zip(names, said, strict=True)}
-    return wrongly_told(query, history, moment, last)
+    said = zip(told["value"].astype(float), told_us, strict=True)
+    last = dict(zip(names, said, strict=True))
+    plan, events = query.plan, history.events
+    focal = focal_of(plan, history, judged_rows(query, history, moment))
+    first_tick, wrong = history.tick_open_at(query.position), 0
+    share = _SHARE if history.fixes.metric.is_flat else 2 * SCALED
+    found = members_at(query, history, moment)
+    for row, partner in zip(
+        found.rows[found.sure].tolist(), found.partner[found.sure], strict=True
+    ):
+        key = history.fixes.ids[row], partner or ""
+        if key not in last:
+            continue
+        reports = [row] if focal is None else [row, focal]
+        is_early = events.tick[reports] <= first_tick
+        if (is_early & (events.effect[reports] > query.position)).any():
+            continue
+        is_told = (events.due[reports] != LATER) & ~is_early
+        told_s, at_us = last[key]
+        at_us = max([at_us, *events.tick[reports][is_told].tolist()])
+        should_s, left_s = stays_until(plan, history, row, focal, at_us)
+        wrong += not np.isclose(
+            told_s, should_s, rtol=0, atol=_SAME_S + share * left_s, equal_nan=True
+        )
+    return wrong
 
 
 def _verified_events(query: Registered, history: History, told: _Told) -> Verified:
@@ -409,10 +448,11 @@ def _visits_in_doubt(life: Lived) -> str:
 _TOLD = ("position", "object", "partner", "sign", "cause")
 
 
-def _speeds_in_doubt(frame: Frame, found: Counted, history: History) -> pd.DataFrame:
+def _speeds_in_doubt(
+    query: Registered, found: Counted, history: History
+) -> pd.DataFrame:
     """By object its average `speed`, NaN for none, and whether it is `sure`: none of its fixes is in doubt."""
-    assert found.framed is not None  # noqa: S101 - for the type: these are rows of windows
-    values = pd.Series(of_ways(frame, found.framed)["avgspd"], dtype=float)
+    values = pd.Series(values_of(query, found, history), dtype=float)
     sure = pd.Series(found.sure).groupby(history.fixes.ids[found.rows]).all()
     sure = sure.reindex(values.index).astype(bool)
     return pd.DataFrame({"speed": values, "sure": sure})

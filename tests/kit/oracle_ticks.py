@@ -17,11 +17,9 @@ from st_common.checks.answers import (
     Counted,
     focal_of,
     judged_rows,
-    members_at,
+    moves_next,
     qualified_in,
-    rows_of_frame,
     stays_until,
-    tick_at,
     values_of,
 )
 from st_common.checks.history import (
@@ -37,19 +35,19 @@ from st_common.checks.nested import (
     Lasting,
     Settling,
     answer_above,
+    book_of,
     inner_of,
     rows_below,
     rows_of_groups,
     rows_of_members,
     selected,
 )
-from st_common.checks.windows import open_stays, ticks_of, ways_of
 from st_common.query.frame import Frame, Sliding
 from st_common.query.plan import Aggregate, Outer, Plan, has_value
-from st_common.reference import sessions, sliding
+from st_common.reference import sliding
 from st_common.reference.aggregate import Shown, group_names
 from st_common.reference.metric import Ints
-from st_common.reference.travelled import outlives, units
+from st_common.reference.travelled import outlives
 from tests.kit.oracle_history import Past
 from tests.kit.oracle_rows import Pair
 from tests.kit.oracle_walks import AT_FIX, AT_TICK, ENDS, NOTHING, Walk
@@ -101,17 +99,14 @@ class Ticks(Walk):
 
     def __init__(self, query: Registered, past: Past) -> None:
         super().__init__(query, past)
-        self._first_tick = tick_at(query, past.history)
-        self._tick_us = past.history.times.tick_us
+        self._first_tick = past.history.tick_open_at(query.position)
         self._answer: dict[Pair, float | None] = {}
         self._shown: dict[Pair, str | None] = {}  # the columns, as they were told
         self._until: dict[Pair, float | None] = {}  # until when members stay
         self._below: dict[Below, Member] = {}  # what an aggregate counts
-        outer = query.plan.outer or Outer()
-        self._lasting = Lasting[tuple[Told, Any]](outer, self._tick_us)
-        self._settling = Settling(outer, self._tick_us)
-        self._aged: set[Pair] = set()  # rows that are too old now
-        self._ripe: set[Pair] = set()  # rows that count from now on
+        # What WINDOW or FOR remembers of rows, and which of them are too old, or count, from now on.
+        self._book = book_of(query.plan.outer or Outer(), past.history.times)
+        self._turned: set[Pair] = set()
         self._left: dict[Pair, int] = {}  # the times of the fixes of rows that left
         self._settled: dict[Pair, tuple[Told, int]] = {}  # as rows were told last
         self._judged: tuple[Moment, int] | None = None
@@ -159,30 +154,19 @@ class Ticks(Walk):
 
     def _own_ticks(self, before: int) -> Iterator[tuple[int, int]]:
         """The next ticks at which something ages or ripens though nothing happens."""
-        own, window, us = set(self._waits), self.query.plan.window, self._tick_us
+        own, window = set(self._waits), self.query.plan.window
         if window is not None and window.seconds is not None:
             last_us = self.events.ts[self._entries] + round(window.seconds * 1e6)
-            ages = (last_us // us + 1) * us
+            ages = self.history.times.tick_after(last_us)
             own |= set(np.maximum(ages, self.events.tick[self._entries]).tolist())
-        own |= self._lasting.due() if self._lasts else set()
-        own |= self._settling.due() if self._settles else set()
+        if self._book is not None:
+            own |= self._book.due()
         later = sorted(tick for tick in own if tick > self._at)
         if later:
             past = int(self.history.clock.first_past(np.array(later[:1]))[0])
             row = max(past, self._row)
             if row < before:
                 yield row, later[0]
-
-    @property
-    def _lasts(self) -> bool:
-        """Whether rows count on after they left."""
-        return self.query.plan.outer is not None and bool(self.query.plan.outer.window)
-
-    @property
-    def _settles(self) -> bool:
-        """Whether rows must be chosen for a while before they count."""
-        outer = self.query.plan.outer
-        return outer is not None and outer.lasting_s is not None
 
     def _judge_at_once(self, era: Era) -> None:
         """Before anything was seen nothing can be said with a time; what is in a window stays there."""
@@ -212,7 +196,7 @@ class Ticks(Walk):
         before = {
             pair: (value, self._shown.get(pair)) for pair, value in self._answer.items()
         }
-        self._aged, self._ripe = self._lasting.aged(tick), self._settling.ripe(tick)
+        self._turned = set() if self._book is None else self._book.turned(tick)
         moved = self._move(moment, happened)
         known = self.last_of(moment.judged)
         stayed = self._judge_anew(
@@ -252,7 +236,7 @@ class Ticks(Walk):
     ) -> dict[Pair, Told]:
         """The same of a query that is about objects."""
         plan = query.plan
-        found = self._counted_at(query, moment)
+        found = self._counted_at(moment)
         if plan.aggregate is not None:
             return told_of(plan.aggregate, values_of(query, found, self.history))
         if plan.window is not None:
@@ -268,10 +252,11 @@ class Ticks(Walk):
         )
         return {(name, p): Told(value=us, fields=shown) for name, p, us, shown in rows}
 
-    def _counted_at(self, query: Registered, moment: Moment) -> Counted:
+    def _counted_at(self, moment: Moment) -> Counted:
         """What the query, or the one whose rows it is about, tells of or counts; once for each moment."""
         if self._found is None or self._found[0] is not moment:
-            self._found = moment, rows_below(query, self.history, moment)
+            below = rows_below(inner_of(self._now), self.history, moment)
+            self._found = moment, below
         return self._found[1]
 
     def _columns(
@@ -317,14 +302,13 @@ class Ticks(Walk):
     def _rows_anew(self, moment: Moment, at_us: int) -> Rows:
         inner = inner_of(self._now)
         told = self._answer_of(inner, moment, at_us)
+        found = self._counted_at(moment)
         if inner.plan.aggregate is None:
-            found = self._counted_at(inner, moment)
             rows = rows_of_members(inner, found, self.history, moment)
             pairs = zip(self.ids[found.rows].tolist(), found.partner, strict=True)
             return {
                 pair: (told[pair], row) for pair, row in zip(pairs, rows, strict=True)
             }
-        found = self._counted_at(inner, moment)
         values = values_of(inner, found, self.history)
         rows = rows_of_groups(inner.plan, values)
         return {
@@ -343,10 +327,8 @@ class Ticks(Walk):
     def _counting_rows(self, outer: Outer, moment: Moment, at_us: int) -> Rows:
         """The rows that are chosen now, and those that count on."""
         chosen = self._chosen_rows(outer, moment, at_us)
-        if self._settles:
-            counting = self._settling.counting | self._ripe
-            return {pair: row for pair, row in chosen.items() if pair in counting}
-        return {**self._lasting.counting(self._aged), **chosen}
+        book = self._book
+        return chosen if book is None else book.counting(chosen, self._turned)
 
     def _below_at(self, moment: Moment) -> dict[Below, Member]:
         """What is below an aggregate, or would be: rows of a frame, entries of a window, or members.
@@ -356,7 +338,7 @@ class Ticks(Walk):
         plan = self._now.plan
         if plan.outer is not None or (plan.frame is None and plan.emit != "rstream"):
             return {}
-        found = self._counted_at(self._now, moment)
+        found = self._counted_at(moment)
         is_window = self.query.plan.window is not None
         rows = zip(found.rows.tolist(), found.partner, strict=True)
         return {
@@ -388,7 +370,7 @@ class Ticks(Walk):
         self._judged, stayed = (moment, at_us), set()
         for pair in was.keys() | now.keys():
             fix_us = self._fix_us(pair, known, at_us, leaves=pair not in now)
-            if pair in self._ripe and pair in now and not self._is_group:
+            if pair in self._settled and pair in self._turned and pair in now:
                 told_last, last_us = self._settled[pair]
                 fix_us = last_us if told_last == now[pair] else fix_us
             both = pair in was and pair in now
@@ -466,23 +448,21 @@ class Ticks(Walk):
 
     def _remember(self, moment: Moment, known: Mapping[str, int], at_us: int) -> None:
         """Takes on the rows that WINDOW or FOR above them has seen."""
-        outer = self._now.plan.outer
-        if outer is None or not (self._lasts or self._settles):
+        outer, book = self._now.plan.outer, self._book
+        if outer is None or book is None:
             return
         chosen = self._chosen_rows(outer, moment, at_us)
-        if self._lasts:
-            for pair in self._lasting.take(chosen, at_us, self._aged):
-                self._left[pair] = self._fix_us(pair, known, at_us)
-            for pair in {*chosen, *self._aged}:
-                self._left.pop(pair, None)
-        if self._settles:
-            self._settling.take(chosen, at_us, self._ripe)
+        for pair in book.take(chosen, at_us, self._turned):
+            self._left[pair] = self._fix_us(pair, known, at_us)
+        for pair in {*chosen, *self._turned}:
+            self._left.pop(pair, None)
+        if isinstance(book, Settling) and not self._is_group:
             was, self._settled = self._settled, {}
             for pair, (told, _) in chosen.items():
                 fix_us = self._own_fix_us(pair, known, at_us)
                 same = pair in was and was[pair][0] == told
                 self._settled[pair] = was[pair] if same else (told, fix_us)
-        self._aged, self._ripe = set(), set()
+        self._turned = set()
 
     def _end_all(self) -> None:
         end = self.query.end
@@ -510,7 +490,7 @@ class Ticks(Walk):
         plan = self._now.plan
         if plan.outer is None:
             return self._minus_of(plan, moment, happened, known, pair)
-        if self._lasts:
+        if isinstance(self._book, Lasting):
             return "leave" if self._is_group else "aged"
         if self._is_group or pair in self._rows_below(moment, moment.tick_us):
             return "leave"
@@ -545,73 +525,31 @@ class Ticks(Walk):
         kinds = self.events.kind[happened[self.ids[happened] == pair[0]]]
         ends = kinds[kinds != FIX]
         ended = ENDS[int(ends[0])][0] if len(ends) else None
-        counts = self._counting_objects(moment)
-        if counts is not None and pair[0] not in counts:
-            return ended or "leave"
+        framed = self._counted_at(moment).framed
+        if framed is not None and framed.counting is not None:
+            rows = self.past.rows_of.get(pair[0], NOTHING)
+            if not np.isin(self.events.code[rows[:1]], framed.counting).any():
+                return ended or "leave"
         return "aged" if ended is None or outlives(frame) else ended
-
-    def _counting_objects(self, moment: Moment) -> set[str] | None:
-        """The objects whose rows count, None: all. The condition is about the rows, all other clauses about objects."""
-        plan = self._now.plan
-        if not any(
-            (plan.inside, plan.neighbours, plan.join, plan.compare, plan.transforms)
-        ):
-            return None
-        plain = self._now.with_plans(
-            lambda own: replace(own, where=None, frame=None, outer=None)
-        )
-        found = members_at(plain, self.history, moment, by_ticks=True)
-        return set(self.ids[found.rows])
 
     # -- what is told again --------------------------------------------------------------------------------------------
 
     def _move(self, moment: Moment, happened: Ints) -> set[str]:
         """Whose windows moved at a tick; and notes at which ticks they move by time alone."""
-        query, frame = self._now, self._now.plan.frame
-        if frame is None:
+        frame, tick = self._now.plan.frame, moment.tick_us
+        framed = None if frame is None else self._counted_at(moment).framed
+        if frame is None or framed is None:
             return set()
-        history, tick = self.history, moment.tick_us
-        stays = open_stays(frame, history, moment, query.position)
-        fixes = history.fixes.take(stays.rows)
-        ways = ways_of(frame, stays, fixes, history)
-        kept = rows_of_frame(query.plan, frame, fixes).maybe
-        kept = sliding.newest(ways, kept, history.times.window_rows)
-        own = ways.take(np.flatnonzero(kept))
-        ticks = ticks_of(frame, own, history, moment)[1]
-        coming, moved = kept.copy(), set[str]()
+        ids, moved = framed.ways.ids, set[str]()
         for window in frame.sliding:
-            stands = sliding.standing(window, frame, ways, ticks)
-            coming &= ~sliding.is_behind(window, ways, stands)
-            has_moved = (stands.last >= 0) & (stands.tick == tick)
-            moved |= set(ways.ids[has_moved])
-        if frame.session_s is not None and len(ways):
-            coming &= sessions.in_session(
-                frame.session_s, ways, kept, now=tick, tick_us=self._tick_us
-            )
-        self._waits = self._waits_for(frame, ways.event_us[coming], has=len(ways) > 0)
+            stands = sliding.standing(window, frame, framed.ways, framed.ticks)
+            moved |= set(ids[(stands.last >= 0) & (stands.tick == tick)])
+        self._waits = moves_next(framed, frame, self.history.times, tick)
         if any(_follows(window) for window in frame.sliding):
             last = self.last_of(happened)
             ended = {name for name, row in last.items() if self.events.kind[row] != FIX}
-            moved |= ended & set(ways.ids)
+            moved |= ended & set(ids)
         return moved
-
-    def _waits_for(self, frame: Frame, coming: Ints, *, has: bool) -> set[int]:
-        """The next ticks at which a window moves by time alone: one of a slide, one for every row that gets too old."""
-        us, waits = self._tick_us, set[int]()
-        if not has:
-            return waits
-        for window in frame.sliding:
-            if window.slide is not None and window.slide.by == "time":
-                step, origin = units(window.slide), round(1e6 * frame.origin_s)
-                following = (self._at - origin) // step * step + step + origin
-                waits.add(-(-following // us) * us)
-            elif window.slide is None and window.range.by == "time":
-                last_us = coming + units(window.range)
-                waits |= set(((last_us // us + 1) * us).tolist())
-        if frame.session_s is not None:
-            over_us = coming + round(1e6 * frame.session_s)
-            waits |= set(((over_us // us + 1) * us).tolist())
-        return waits
 
     def _told_again(
         self,

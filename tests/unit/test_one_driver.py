@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from st_common.checks import answers, history, visits, windows
+from st_common.checks import answers, history, visits
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.query.registry import register
@@ -123,7 +123,7 @@ FAULTS = [
         Fault(sliding, "in_window", _all_count), "frames", id="frames hold all rows"
     ),
     pytest.param(
-        Fault(windows, "outlives", lambda real: lambda frame: not real(frame)),
+        Fault(answers, "outlives", lambda real: lambda frame: not real(frame)),
         "frames",
         id="rows go with their objects, or stay",
     ),
