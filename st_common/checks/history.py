@@ -146,7 +146,8 @@ class Events:
     def last(self, rows: Ints) -> Ints:
         """Of ascending rows the last one of each object."""
         code = self.code[rows]
-        is_last = np.append(code[1:] != code[:-1], True)[: len(rows)]
+        is_last = np.ones(len(rows), bool)
+        is_last[:-1] = code[1:] != code[:-1]
         return np.asarray(rows[is_last])
 
     def alive(self, rows: Ints) -> Ints:

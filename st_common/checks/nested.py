@@ -103,7 +103,9 @@ def _answer_of_rows(
 
 
 def inner_of(query: Registered) -> Registered:
-    """The query whose rows another one is about."""
+    """The query whose rows another one is about; of one about objects itself."""
+    if query.plan.outer is None:
+        return query
     return query.with_plans(lambda plan: replace(plan, outer=None, emit="changes"))
 
 

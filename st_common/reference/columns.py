@@ -1,7 +1,7 @@
 """What references read: fixes and features as columns, and what expressions say of fixes."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
@@ -63,8 +63,14 @@ class Fixes:
 
     def take(self, which: Ints) -> "Fixes":
         """Some of the fixes, by their places in the columns."""
-        ids, x, y = self.ids[which], self.x[which], self.y[which]
-        return replace(self, ids=ids, x=x, y=y, rows=self.rows[which])
+        return Fixes(
+            ids=self.ids[which],
+            x=self.x[which],
+            y=self.y[which],
+            metric=self.metric,
+            of=self.of,
+            rows=self.rows[which],
+        )
 
     def place_of(self, place: Place) -> Point:
         """Where a place is; a focal object is among the fixes."""

@@ -69,8 +69,9 @@ def outlives(frame: Frame) -> bool:
 
 def owners(ids: Objects) -> Ints:
     """The number of the object of each fix, from 0. i64[n]."""
-    is_another = np.append(True, ids[1:] != ids[:-1])[: len(ids)]
-    return np.cumsum(is_another, dtype=np.int64) - 1
+    owner = np.zeros(len(ids), np.int64)
+    owner[1:] = np.cumsum(ids[1:] != ids[:-1])
+    return owner
 
 
 def numbers(ids: Objects) -> Ints:

@@ -5,6 +5,7 @@ is told again; docs/how-it-works.md word by word, and where that leaves a choice
 """
 
 import json
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -114,7 +115,10 @@ class Ticks(Walk):
         self._found: tuple[Moment, Counted] | None = None  # counted at a moment
         self._at = self._row = NEVER  # the last tick, and the row of the log
         self._era, self._now = query.eras[0], query.until(query.position + 1)
+        self._inner = inner_of(self._now)
         self._waits: set[int] = set()  # ticks at which windows of a frame move
+        due = zip(self.events.due.tolist(), self.events.tick.tolist(), strict=True)
+        self._due = sorted({one for one in due if query.position < one[0] < LATER})
         self._entries = NOTHING
         if query.plan.window is not None:
             came = np.flatnonzero(self.events.effect > query.position)
@@ -126,6 +130,7 @@ class Ticks(Walk):
         for era in self.query.eras:
             self._pass_ticks(era.position)
             self._era, self._now = era, self.query.until(era.position + 1)
+            self._inner = inner_of(self._now)
             self._judge_at_once(era)
         self._pass_ticks(self.query.end)
         if self.query.end != LATER:
@@ -134,23 +139,13 @@ class Ticks(Walk):
     def _pass_ticks(self, before: int) -> None:
         """Judges all ticks that are due before a row of the log."""
         while True:
-            due = [*self._due_ticks(before), *self._own_ticks(before)]
+            place = bisect_right(self._due, (self._row, self._at))
+            due = [each for each in self._due[place : place + 1] if each[0] < before]
+            due += self._own_ticks(before)
             if not due:
                 return
             self._row, self._at = min(due)
             self._judge(self._row, self._at)
-
-    def _due_ticks(self, before: int) -> Iterator[tuple[int, int]]:
-        """The next tick at which something happened."""
-        events, start = self.events, max(self._row, self.query.position)
-        is_next = (events.due > start) | (
-            (events.due == self._row) & (events.tick > self._at)
-        )
-        next_ = np.flatnonzero(is_next & (events.due < before))
-        if len(next_):
-            due, tick = events.due[next_], events.tick[next_]
-            first = np.lexsort((tick, due))[0]
-            yield int(due[first]), int(tick[first])
 
     def _own_ticks(self, before: int) -> Iterator[tuple[int, int]]:
         """The next ticks at which something ages or ripens though nothing happens."""
@@ -255,7 +250,7 @@ class Ticks(Walk):
     def _counted_at(self, moment: Moment) -> Counted:
         """What the query, or the one whose rows it is about, tells of or counts; once for each moment."""
         if self._found is None or self._found[0] is not moment:
-            below = rows_below(inner_of(self._now), self.history, moment)
+            below = rows_below(self._inner, self.history, moment)
             self._found = moment, below
         return self._found[1]
 
@@ -300,7 +295,7 @@ class Ticks(Walk):
         return self._rows[1]
 
     def _rows_anew(self, moment: Moment, at_us: int) -> Rows:
-        inner = inner_of(self._now)
+        inner = self._inner
         told = self._answer_of(inner, moment, at_us)
         found = self._counted_at(moment)
         if inner.plan.aggregate is None:
@@ -494,8 +489,7 @@ class Ticks(Walk):
             return "leave" if self._is_group else "aged"
         if self._is_group or pair in self._rows_below(moment, moment.tick_us):
             return "leave"
-        inner = inner_of(self._now).plan
-        return self._minus_of(inner, moment, happened, known, pair)
+        return self._minus_of(self._inner.plan, moment, happened, known, pair)
 
     def _minus_of(
         self,
