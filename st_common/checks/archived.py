@@ -1,35 +1,27 @@
-"""What the tables of a home bring to a check: the events of its objects, what was deleted of them, what was filtered.
+"""What the tables of a home bring to a check: the events of its objects, and what expressions and layers say of them.
 
 Old days of `changes` or `positions` may be deleted; then some of it cannot be checked:
 
     changes of days      1    2    3 | 4    5    6        1 to 3 were deleted
     member since day 2   +           |                    nobody knows: not checked
     member since day 5               |      +             checked, and who left in vain
-
-What the table says of filtered fixes is held against the rules (SPEC X11): if each fix is what the rules say of it
-beside the last one before it that the table calls accepted, then, one after the other, all are right.
 """
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
+import shapely
 from pyproj import Geod
 
 from st_common import tables
-from st_common.checks.expressions import (
-    ATTRIBUTE,
-    Lookup,
-    features_of,
-    fixes_of,
-    values_of_rows,
-)
+from st_common.asking import CLOSED_OFF, asking
 from st_common.checks.history import (
-    FIX,
     Controls,
     Events,
     History,
@@ -37,25 +29,27 @@ from st_common.checks.history import (
     Times,
     clock_of,
     events_of,
-    happened_to,
     marks_of,
 )
 from st_common.config.home import Home
-from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
-from st_common.controls.rows import Reading
-from st_common.history.snapshots import members_of, snapshots
-from st_common.history.stored import FILTERED, archived_end, has_filtered
+from st_common.geometry.space import Space
+from st_common.history.stored import FILTERED, has_filtered
 from st_common.log.control import control_rows
 from st_common.log.log import Log
-from st_common.log.record_settings import record_of, with_reading
-from st_common.position import position_of, row_of, segment_of
-from st_common.reference.columns import Features
-from st_common.reference.metric import Metric
-from st_common.reference.position_filter import Judged, Limits, Moved, judged
+from st_common.position import position_of
+from st_common.query import near_columns
+from st_common.query.cells import add_cells, calls_cells
+from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
+from st_common.reference.columns import Features, Fixes, objects
+from st_common.reference.metric import Ints, Metric, Objects
 
+ATTRIBUTE = "@"
+"""Before the names of attributes, so that none is taken for a column of ours."""
+_NAMED = ("object", "x", "y", "elapsed_s")
 _PLAIN = ["segment", "row", "event_ts", "object", "x", "y", "gone"]
 _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+_GEOD = Geod(ellps="WGS84")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +66,15 @@ class Archived:
 
     def features(self, layer: str, version: int) -> Features:
         """See `Source.features`."""
-        return features_of(self.home, layer, version)
+        path = self.home.table("layers", layer)
+        rows = tables.read(path, version=version).to_pandas()
+        rows = rows[rows["home"]]
+        return Features(
+            fids=rows["fid"].to_numpy(object),
+            kinds=rows["kind"].to_numpy(object),
+            tags=[dict(tags) for tags in rows["tags"]],
+            shapes=np.asarray(shapely.from_wkb(rows["geometry"].to_numpy())),
+        )
 
     def of_rows(
         self, texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
@@ -103,16 +105,29 @@ def archived_history(
     clock = clock_of(fixes, marks_of(controls), times)
     events = events_of(fixes, clock, times)
     frame = _frame_of(rows, events)
-    lookup = Lookup(attributes=tuple(stream.attributes), space=stream.space)
-    source = Archived(home=home, unit_m=stream.unit_m)
     history = History(
         events=events,
-        fixes=fixes_of(frame, lookup),
+        fixes=fixes_of(frame, tuple(stream.attributes), stream.space),
         clock=clock,
         times=times,
-        source=source,
+        source=Archived(home=home, unit_m=stream.unit_m),
     )
     return history, frame
+
+
+def fixes_of(frame: pd.DataFrame, attributes: Sequence[str], space: Space) -> Fixes:
+    """The rows of a frame as the reference reads them.
+
+    Places on the globe are measured in another way than engines do, which leaves doubts.
+    """
+    return Fixes(
+        ids=frame["object"].to_numpy(object),
+        x=frame["x"].to_numpy(float),
+        y=frame["y"].to_numpy(float),
+        metric=Metric(is_flat=space.is_flat, doubts=not space.is_flat),
+        of=Database(frame=frame, attributes_known=attributes, space=space),
+        rows=np.arange(len(frame)),
+    )
 
 
 def _fixes_before(home: Home, stream: StreamSettings, end: int) -> pd.DataFrame:
@@ -192,15 +207,179 @@ def times_of(stream: StreamSettings) -> Times:
     )
 
 
-_FOLDED = [
-    "query",
-    "query_version",
-    "object",
-    "partner",
-    "position",
-    "seq",
-    "sign",
-]
+# -- what expressions say, by DuckDB; they were checked when the query was registered ----------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Database:
+    """What expressions say of the rows of a frame, by DuckDB: see `Expressions`."""
+
+    frame: pd.DataFrame
+    attributes_known: Sequence[str]
+    space: Space
+
+    def values(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
+        """See `Expressions.values`."""
+        columns = self._columns(rows)
+        if partners is not None:
+            columns = columns.assign(partner=partners)
+        return _value(columns, text)
+
+    def texts(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
+        """See `Expressions.texts`."""
+        return self.values(f"CAST({text} AS VARCHAR)", rows, partners)
+
+    def of_pairs(self, text: str, rows: Ints, others: Ints) -> Objects:
+        """See `Expressions.of_pairs`; who has no partner (LEFT JOIN, -1) stands beside nothing: a row of nulls."""
+        one, other = self._columns(rows), self._columns(others)
+        far, turned = self._between(one, other)
+        between = {"pair.distance_m": far, "pair.bearing_deg": turned}
+        both = pd.concat([one, other.add_prefix("other.")], axis=1).assign(**between)
+        return _value(both, text)
+
+    def of_features(
+        self, text: str, rows: Ints, columns: Mapping[str, Objects]
+    ) -> Objects:
+        """See `Expressions.of_features`."""
+        more = {
+            name: pd.Series(values, dtype=_type_of(name))
+            for name, values in columns.items()
+        }
+        return _value(self._columns(rows).assign(**more), text)
+
+    def of_groups(self, text: str, shown: Sequence[Mapping[str, object]]) -> Objects:
+        """See `Expressions.of_groups`."""
+        return objects(values_of_rows([text], shown)[text])
+
+    def attributes(self, name: str, rows: Ints) -> Objects:
+        """See `Expressions.attributes`."""
+        for own in self.attributes_known:
+            if own.lower() == name.lower():
+                quoted = own.replace('"', '""')
+                return self.texts(f'"{quoted}"', rows)
+        return objects([None] * len(rows))
+
+    def _columns(self, rows: Ints) -> pd.DataFrame:
+        """The columns that expressions may name, of some rows; of -1 all null."""
+        frame = self.frame.iloc[rows]
+        if (rows < 0).any():
+            at = np.where(rows < 0, len(self.frame), rows)
+            frame = self.frame.reindex(at)
+        speed, own = self._speed(frame, "before", ""), ATTRIBUTE
+        was = self._speed(frame, "earlier", "before")
+        elapsed_s = frame["elapsed_s"].to_numpy()
+        columns = [*_NAMED, *(own + name for name in self.attributes_known)]
+        return (
+            frame[columns]
+            .rename(columns=lambda name: name.removeprefix(own))
+            .assign(
+                speed_mps=speed,
+                heading_deg=self._heading(frame),
+                acceleration_mps2=(speed - was) / elapsed_s,
+                event_ts=pd.to_datetime(frame["ts"], unit="us"),
+            )
+            .reset_index(drop=True)
+        )
+
+    def _speed(self, frame: pd.DataFrame, start: str, end: str) -> np.ndarray:
+        """Metres per second from one fix to a later one ("" for the last); NaN where there is none."""
+        x1, y1 = (frame[f"{start}_{name}"].to_numpy(float) for name in "xy")
+        named = f"{end}_" if end else ""
+        x2, y2 = (frame[f"{named}{name}"].to_numpy(float) for name in "xy")
+        if self.space.is_flat:
+            way = np.hypot(x2 - x1, y2 - y1)
+        else:
+            known, way = ~np.isnan(x1), np.full(len(frame), np.nan)
+            way[known] = _GEOD.inv(x1[known], y1[known], x2[known], y2[known])[2]
+        return np.asarray(way / frame[f"{named}elapsed_s"].to_numpy())
+
+    def _heading(self, frame: pd.DataFrame) -> np.ndarray:
+        """The direction from the fix before; NaN without one."""
+        before = pd.DataFrame({"x": frame["before_x"], "y": frame["before_y"]})
+        known = frame["elapsed_s"].notna() & before["x"].notna() & frame["x"].notna()
+        out = np.full(len(frame), np.nan)
+        out[known.to_numpy()] = self._between(before[known], frame[known])[1]
+        return out
+
+    def _between(
+        self, one: pd.DataFrame, other: pd.DataFrame
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """How far the second place is from the first and in which direction; a direction needs two places."""
+        x1, y1, x2, y2 = (
+            side[name].to_numpy(float) for side in (one, other) for name in "xy"
+        )
+        if self.space.is_flat:
+            far = np.hypot(x2 - x1, y2 - y1)
+            angle = 90.0 - np.degrees(np.arctan2(y2 - y1, x2 - x1))
+        else:
+            angle, _, far = _GEOD.inv(x1, y1, x2, y2)
+        return np.asarray(far), np.where(far == 0, np.nan, np.mod(angle, 360.0))
+
+
+def _type_of(name: str) -> str:
+    if name == near_columns.RANK:
+        return "Int64"
+    is_far = name in (BORDER, DISTANCE, near_columns.DISTANCE)
+    return "float" if is_far or speed_tag(name) is not None else "string"
+
+
+def _value(columns: pd.DataFrame, text: str) -> Objects:
+    """The value of an expression per row; None where it has none or fails."""
+    if columns.empty:
+        return objects([])
+    placed = columns.assign(place_of_row=np.arange(len(columns)))
+    with _selected(placed, [text], "ORDER BY place_of_row") as found:
+        column = found.df()["0"].astype(object)
+    values: Objects = column.where(column.notna(), None).to_numpy(object)
+    return values
+
+
+def values_of_rows(
+    texts: Sequence[str], rows: Sequence[Mapping[str, Any]]
+) -> dict[str, list[Any]]:
+    """The values of expressions of each row of a query, by expression; None for null."""
+    if not rows or not texts:
+        return {text: [] for text in texts}
+    table = pa.Table.from_pylist([dict(row) for row in rows])
+    with _selected(table, texts) as found:
+        columns = found.to_arrow_table().columns
+    return {
+        text: column.to_pylist() for text, column in zip(texts, columns, strict=True)
+    }
+
+
+@contextmanager
+def _selected(
+    rows: pd.DataFrame | pa.Table, texts: Sequence[str], order: str = ""
+) -> Iterator[duckdb.DuckDBPyRelation]:
+    """The values of expressions, as columns 0, 1, .., null where one has none or fails."""
+    listed = ", ".join(f'TRY({text}) AS "{at}"' for at, text in enumerate(texts))
+    with _asking(calls_cells(listed)) as connection:
+        connection.register("rows_asked", rows)
+        yield connection.sql(f"SELECT {listed} FROM rows_asked {order}")  # noqa: S608 - checked expressions
+
+
+@contextmanager
+def _asking(with_cells: bool) -> Iterator[duckdb.DuckDBPyConnection]:  # noqa: FBT001 - of `_selected` alone
+    """A connection for the words of users; functions in Python are seen in a whole database, so they have their own.
+
+    DuckDB's optimiser is off: it moves parts out of TRY, and makes `n > -1` of `n + 1 > 0`, which also holds where the
+    sum has no value.
+    """
+    if not with_cells:
+        with asking(closed_off=True) as connection:
+            connection.execute("PRAGMA disable_optimizer")
+            yield connection
+        return
+    with duckdb.connect(config=CLOSED_OFF) as connection:
+        connection.execute("PRAGMA disable_optimizer")
+        add_cells(connection)
+        yield connection
+
+
+# -- what was deleted --------------------------------------------------------------------------------------------------
+
+
 _DAY_US = 86_400_000_000
 _END = 1 << 62  # after all rows, and all times
 
@@ -228,31 +407,6 @@ def kept_of(home: Home, stream: str, changes: pd.DataFrame) -> Kept | None:
     return Kept(position=int(changes["position"].min()), day_us=day_us)
 
 
-def from_kept(home: Home, stream: str, changes: pa.Table) -> pa.Table:
-    """The changes of a stream, with all who were in where they begin: where some were purged a snapshot says who.
-
-    Args:
-        home: where the tables lie.
-        stream: the stream.
-        changes: all that its table holds.
-
-    Returns:
-        Rows with the columns that name a member, and position, seq and sign; as they are where none were purged.
-    """
-    purged = tables.purged_before(home.table("changes", stream))
-    if not purged:
-        return changes
-    taken = snapshots(home, stream)
-    base = next((each for each in taken if each.position == purged), None)
-    members = members_of(home, stream, base)
-    at_first = {"seq": pa.scalar(0, pa.int32()), "sign": pa.scalar(1, pa.int8())}
-    for name, value in at_first.items():
-        members = members.append_column(name, pa.repeat(value, len(members)))
-    kept = changes.filter(pc.greater_equal(changes["position"], purged))
-    parts = [members.select(_FOLDED), kept.select(_FOLDED)]
-    return pa.concat_tables(parts, promote_options="permissive")
-
-
 def untold(
     expected: Collection[tuple[Hashable, ...]],
     before: Collection[tuple[Hashable, ...]] | None,
@@ -276,132 +430,3 @@ def in_words(count: int, what: str) -> str:
         return ""
     ending = "s" if count > 1 else ""
     return f"{count} {what}{ending} of days of which the changes were deleted"
-
-
-_GEOD = Geod(ellps="WGS84")
-
-
-def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]]:
-    """How many fixes were looked at, and those of which the table says something else than the rules, in words.
-
-    Fixes that are so near to a limit that two ways to measure a distance may differ are not among them.
-    """
-    path, end = home.table("positions", stream.name), archived_end(home, stream.name)
-    if not end or not has_filtered(path):
-        return 0, []
-    log = Log(home.log(stream.name))
-    controls = controls_of(log, end)
-    spans = _spans(log, stream, controls)
-    times = times_of(stream)
-    fixes = _fixes_said(home, stream, spans)
-    recorded = recorded_of(fixes.assign(is_filtered=False))
-    clock = clock_of(recorded, marks_of(controls), times)
-    found = happened_to(recorded, clock, times)
-    events = fixes.take(found.source).assign(stay=found.stays)
-    events = events[found.kind == FIX].reset_index(drop=True)
-    said = _said(events, spans, stream)
-    is_other = said.reason != events["said"].to_numpy(object)
-    wrong = events.assign(should=said.reason)[is_other & ~said.is_doubtful]
-    return len(events), [_in_words(row) for row in wrong.itertuples()]
-
-
-def _in_words(row: Any) -> str:
-    told, should = row.said or "accepted", row.should or "accepted"
-    return f"segment {segment_of(row.position)}, row {row_of(row.position)}: {told}, not {should}"
-
-
-def _spans(
-    log: Log, stream: StreamSettings, controls: Controls
-) -> list[tuple[int, StreamSettings]]:
-    """From which place in the log on which settings filter: as `log.record_settings` says it of a whole log."""
-    record = record_of(log)
-    base = stream
-    if record.base is not None:
-        base = with_reading(stream, record.base, where="how the log is read")
-    rows = [
-        (at, with_reading(stream, row.reading, where=log.place(segment_of(at))))
-        for at, row in controls
-        if isinstance(row, Reading) and segment_of(at) >= record.upto
-    ]
-    return [(0, base), *rows]
-
-
-def _fixes_said(
-    home: Home, stream: StreamSettings, spans: list[tuple[int, StreamSettings]]
-) -> pd.DataFrame:
-    """All archived fixes in log order with what the table says of them, and their accuracy by each span."""
-    path = home.table("positions", stream.name)
-    stored = tables.read(path)
-    columns = {name: stored[name].to_pandas() for name in ("object", "x", "y")}
-    fixes = pd.DataFrame(columns).assign(
-        ts=stored["event_ts"].cast(pa.int64()).to_numpy(),
-        gone=stored["gone"].to_numpy(),
-        said=stored[FILTERED].fill_null("").to_pandas(),
-        position=position_of(
-            stored["segment"].to_numpy(), stored["row"].to_numpy().astype(np.int64)
-        ),
-    )
-    for number, (_, settings) in enumerate(spans):
-        fixes[f"accuracy_{number}"] = _accuracy(stored, settings)
-    return fixes.sort_values("position", kind="stable").reset_index(drop=True)
-
-
-def _accuracy(stored: pa.Table, settings: StreamSettings) -> np.ndarray:
-    """Metres; 0 where nothing is known, or what is said makes no sense."""
-    name = settings.position_filter.accuracy if settings.position_filter else None
-    if name is None or name not in stored.column_names:
-        return np.zeros(len(stored))
-    values = stored[name].cast(pa.float64()).to_numpy() * settings.accuracy_unit_m
-    return np.where(values >= 0, values, 0.0)
-
-
-def _said(
-    events: pd.DataFrame,
-    spans: list[tuple[int, StreamSettings]],
-    stream: StreamSettings,
-) -> Judged:
-    """What the rules say of each fix, and where a distance is too near to a limit to tell."""
-    starts = np.array([at for at, _ in spans])
-    span = np.searchsorted(starts, events["position"].to_numpy(), side="right") - 1
-    rules = [one.position_filter or PositionFilter() for _, one in spans]
-    accuracy = events[[f"accuracy_{n}" for n in range(len(spans))]].to_numpy()
-    before, number = _last_accepted(events), np.arange(len(events))
-    limits = Limits(
-        max_accuracy_m=_limits([one.max_accuracy_m for one in rules])[span],
-        max_speed_mps=_limits([one.max_speed_mps for one in rules])[span],
-        min_distance_m=_limits([one.min_distance_m for one in rules], 0.0)[span],
-        accept_after_s=_limits([one.accept_after_s for one in rules])[span],
-        beyond_accuracy=np.array([one.beyond_accuracy for one in rules])[span],
-    )
-    ts = events["ts"].to_numpy(np.int64)
-    moved = Moved(
-        own_m=accuracy[number, span],
-        has_before=before >= 0,
-        metres=_metres(events, before, stream),
-        seconds=(ts - ts[before]) / 1e6,
-        before_m=accuracy[before, span],
-    )
-    is_flat = stream.space.is_flat
-    return judged(limits, moved, Metric(is_flat=is_flat, doubts=not is_flat))
-
-
-def _limits(values: list[float | None], off: float = np.inf) -> np.ndarray:
-    return np.array([off if value is None else value for value in values])
-
-
-def _last_accepted(events: pd.DataFrame) -> np.ndarray:
-    """The place of the last fix before each in the same stay that the table calls accepted; -1 without one."""
-    number, stay = np.arange(len(events)), events["stay"].to_numpy()
-    own = np.where(events["said"].to_numpy() == "", number, -1)
-    before = np.r_[-1, np.maximum.accumulate(own)[:-1]] if len(own) else own
-    return np.where((before >= 0) & (stay[before] == stay), before, -1)
-
-
-def _metres(
-    events: pd.DataFrame, before: np.ndarray, stream: StreamSettings
-) -> np.ndarray:
-    x, y = events["x"].to_numpy(), events["y"].to_numpy()
-    if not stream.space.is_flat:
-        return np.asarray(_GEOD.inv(x[before], y[before], x, y)[2])
-    moved: np.ndarray = np.hypot(x - x[before], y - y[before]) * stream.unit_m
-    return moved

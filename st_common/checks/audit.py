@@ -3,33 +3,44 @@
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyproj import Geod
 
 from st_common import tables
-from st_common.checks.archived import from_kept, wrongly_filtered
+from st_common.checks.archived import controls_of, recorded_of, times_of
+from st_common.checks.history import FIX, Controls, clock_of, happened_to, marks_of
 from st_common.config.home import Home
+from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
+from st_common.controls.rows import Reading
 from st_common.engine.committing import APP
 from st_common.engine.local import layers_of
 from st_common.engine.packets import packets_of, step_settings
 from st_common.engine.states import States
 from st_common.engine.topology import frozen, topology_of
 from st_common.errors import FairwayError
-from st_common.history.stored import archived_end, has_filtered
+from st_common.history.snapshots import members_of, snapshots
+from st_common.history.stored import FILTERED, archived_end, has_filtered
 from st_common.log.checked import check_bytes
 from st_common.log.log import Log
+from st_common.log.record_settings import record_of, with_reading
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.state import State
 from st_common.operators.turn.changes import settled
-from st_common.position import position_of, segment_of
+from st_common.position import position_of, row_of, segment_of
+from st_common.reference.metric import Metric
+from st_common.reference.position_filter import Judged, Limits, Moved, judged
 
 REPLAY_BYTES = 64 << 20  # of the log: so much is done once more
 _STEP_BYTES = 16 << 20
 _KEY = ("query", "query_version", "object", "partner")
+_GEOD = Geod(ellps="WGS84")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +86,7 @@ def audit(home: Home, stream: StreamSettings, *, since: int = 0) -> Iterator[Fin
     contract = load_contract("changes")
     changes = tables.read(home.table("changes", stream.name), contract=contract)
     yield _order(changes)
-    yield _folds(from_kept(home, stream.name, changes))
+    yield _folds(_from_kept(home, stream.name, changes))
     topology = topology_of(home, stream.name)
     if topology is None:
         yield Finding(what="topology", problem="there is none, but there are changes")
@@ -186,6 +197,28 @@ def _folds(changes: pa.Table) -> Finding:
         f" the answer of {row['query']!r}"
     )
     return Finding(what="folds", problem=problem)
+
+
+def _from_kept(home: Home, stream: str, changes: pa.Table) -> pa.Table:
+    """The changes of a stream, with all who were in where they begin: where some were purged a snapshot says who.
+
+    These are rows with the columns that name a member, and position, seq and sign.
+    """
+    purged = tables.purged_before(home.table("changes", stream))
+    if not purged:
+        return changes
+    taken = snapshots(home, stream)
+    base = next((each for each in taken if each.position == purged), None)
+    members = members_of(home, stream, base)
+    at_first = {"seq": pa.scalar(0, pa.int32()), "sign": pa.scalar(1, pa.int8())}
+    for name, value in at_first.items():
+        members = members.append_column(name, pa.repeat(value, len(members)))
+    kept = changes.filter(pc.greater_equal(changes["position"], purged))
+    parts = [
+        members.select([*_KEY, "position", "seq", "sign"]),
+        kept.select([*_KEY, "position", "seq", "sign"]),
+    ]
+    return pa.concat_tables(parts, promote_options="permissive")
 
 
 def _replay(
@@ -328,3 +361,133 @@ def _difference(stored: pa.Table, expected: pa.Table) -> str | None:
         )
     first = int(np.flatnonzero(wrong)[0]) if wrong.any() else 0
     return f"{int(wrong.sum())} rows differ, the first at position {stored['position'][first]}"
+
+
+# -- position filters (SPEC X11): if each fix is what the rules say of it beside the last one before it that the table
+# calls accepted, then, one after the other, all are right
+
+
+def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]]:
+    """How many fixes were looked at, and those of which the table says something else than the rules, in words.
+
+    Fixes that are so near to a limit that two ways to measure a distance may differ are not among them.
+    """
+    path, end = home.table("positions", stream.name), archived_end(home, stream.name)
+    if not end or not has_filtered(path):
+        return 0, []
+    log = Log(home.log(stream.name))
+    controls = controls_of(log, end)
+    spans = _spans(log, stream, controls)
+    times = times_of(stream)
+    fixes = _fixes_said(home, stream, spans)
+    recorded = recorded_of(fixes.assign(is_filtered=False))
+    clock = clock_of(recorded, marks_of(controls), times)
+    found = happened_to(recorded, clock, times)
+    events = fixes.take(found.source).assign(stay=found.stays)
+    events = events[found.kind == FIX].reset_index(drop=True)
+    said = _said(events, spans, stream)
+    is_other = said.reason != events["said"].to_numpy(object)
+    wrong = events.assign(should=said.reason)[is_other & ~said.is_doubtful]
+    return len(events), [_in_words(row) for row in wrong.itertuples()]
+
+
+def _in_words(row: Any) -> str:
+    told, should = row.said or "accepted", row.should or "accepted"
+    return f"segment {segment_of(row.position)}, row {row_of(row.position)}: {told}, not {should}"
+
+
+def _spans(
+    log: Log, stream: StreamSettings, controls: Controls
+) -> list[tuple[int, StreamSettings]]:
+    """From which place in the log on which settings filter: as `capture.reading` says it of a whole log."""
+    record = record_of(log)
+    base = stream
+    if record.base is not None:
+        base = with_reading(stream, record.base, where="how the log is read")
+    rows = [
+        (at, with_reading(stream, row.reading, where=log.place(segment_of(at))))
+        for at, row in controls
+        if isinstance(row, Reading) and segment_of(at) >= record.upto
+    ]
+    return [(0, base), *rows]
+
+
+def _fixes_said(
+    home: Home, stream: StreamSettings, spans: list[tuple[int, StreamSettings]]
+) -> pd.DataFrame:
+    """All archived fixes in log order with what the table says of them, and their accuracy by each span."""
+    path = home.table("positions", stream.name)
+    stored = tables.read(path)
+    columns = {name: stored[name].to_pandas() for name in ("object", "x", "y")}
+    fixes = pd.DataFrame(columns).assign(
+        ts=stored["event_ts"].cast(pa.int64()).to_numpy(),
+        gone=stored["gone"].to_numpy(),
+        said=stored[FILTERED].fill_null("").to_pandas(),
+        position=position_of(
+            stored["segment"].to_numpy(), stored["row"].to_numpy().astype(np.int64)
+        ),
+    )
+    for number, (_, settings) in enumerate(spans):
+        fixes[f"accuracy_{number}"] = _accuracy(stored, settings)
+    return fixes.sort_values("position", kind="stable").reset_index(drop=True)
+
+
+def _accuracy(stored: pa.Table, settings: StreamSettings) -> np.ndarray:
+    """Metres; 0 where nothing is known, or what is said makes no sense."""
+    name = settings.position_filter.accuracy if settings.position_filter else None
+    if name is None or name not in stored.column_names:
+        return np.zeros(len(stored))
+    values = stored[name].cast(pa.float64()).to_numpy() * settings.accuracy_unit_m
+    return np.where(values >= 0, values, 0.0)
+
+
+def _said(
+    events: pd.DataFrame,
+    spans: list[tuple[int, StreamSettings]],
+    stream: StreamSettings,
+) -> Judged:
+    """What the rules say of each fix, and where a distance is too near to a limit to tell."""
+    starts = np.array([at for at, _ in spans])
+    span = np.searchsorted(starts, events["position"].to_numpy(), side="right") - 1
+    rules = [one.position_filter or PositionFilter() for _, one in spans]
+    accuracy = events[[f"accuracy_{n}" for n in range(len(spans))]].to_numpy()
+    before, number = _last_accepted(events), np.arange(len(events))
+    limits = Limits(
+        max_accuracy_m=_limits([one.max_accuracy_m for one in rules])[span],
+        max_speed_mps=_limits([one.max_speed_mps for one in rules])[span],
+        min_distance_m=_limits([one.min_distance_m for one in rules], 0.0)[span],
+        accept_after_s=_limits([one.accept_after_s for one in rules])[span],
+        beyond_accuracy=np.array([one.beyond_accuracy for one in rules])[span],
+    )
+    ts = events["ts"].to_numpy(np.int64)
+    moved = Moved(
+        own_m=accuracy[number, span],
+        has_before=before >= 0,
+        metres=_metres(events, before, stream),
+        seconds=(ts - ts[before]) / 1e6,
+        before_m=accuracy[before, span],
+    )
+    is_flat = stream.space.is_flat
+    return judged(limits, moved, Metric(is_flat=is_flat, doubts=not is_flat))
+
+
+def _limits(values: list[float | None], off: float = np.inf) -> np.ndarray:
+    return np.array([off if value is None else value for value in values])
+
+
+def _last_accepted(events: pd.DataFrame) -> np.ndarray:
+    """The place of the last fix before each in the same stay that the table calls accepted; -1 without one."""
+    number, stay = np.arange(len(events)), events["stay"].to_numpy()
+    own = np.where(events["said"].to_numpy() == "", number, -1)
+    before = np.r_[-1, np.maximum.accumulate(own)[:-1]] if len(own) else own
+    return np.where((before >= 0) & (stay[before] == stay), before, -1)
+
+
+def _metres(
+    events: pd.DataFrame, before: np.ndarray, stream: StreamSettings
+) -> np.ndarray:
+    x, y = events["x"].to_numpy(), events["y"].to_numpy()
+    if not stream.space.is_flat:
+        return np.asarray(_GEOD.inv(x[before], y[before], x, y)[2])
+    moved: np.ndarray = np.hypot(x - x[before], y - y[before]) * stream.unit_m
+    return moved

@@ -12,7 +12,7 @@ from st_common.cli.arguments import Json
 from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
-    from st_common.checks.notebook import Verified
+    from st_common.checks.verify import Verified
     from st_common.config.home import Home
     from st_common.config.stream import StreamSettings
 
@@ -144,8 +144,7 @@ def _checked(
     is_whole: bool,
 ) -> "list[Verified]":
     """What is found of each query, with a line on a terminal that says how far it is; noted for who goes on later."""
-    from st_common.checks.notebook import Notebook
-    from st_common.checks.verify import verified
+    from st_common.checks.verify import Notebook, verified
     from st_common.cli.progress import progress_of_many
 
     notebook = None

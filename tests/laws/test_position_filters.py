@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from st_common import tables
-from st_common.checks.archived import wrongly_filtered
+from st_common.checks.audit import wrongly_filtered
 from st_common.checks.verify import verify
 from st_common.config.home import Home
 from st_common.engine import filter_decisions as tail

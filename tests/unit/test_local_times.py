@@ -5,6 +5,7 @@ import json
 from collections import Counter
 from zoneinfo import ZoneInfo
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 import fairway
 from st_common.answers.completion import Known, completions
-from st_common.checks.expressions import values_of
+from st_common.checks.archived import fixes_of
 from st_common.config.home import Home
 from st_common.errors import FairwayError
 from st_common.geometry.space import PLANE
@@ -96,9 +97,10 @@ def test_clocks_show_what_zoneinfo_says_to_the_engine_and_to_verify(moments, zon
             ]
         }
     )
-    checked = values_of(frame, expressions, (), space=PLANE)
-    assert [one.to_pydatetime() for one in checked["0"]] == expected
-    assert checked["2"].tolist() == [one.hour for one in expected]
+    of, rows = fixes_of(frame, (), PLANE).of, np.arange(len(frame))
+    at, _, hour = (of.values(text, rows).tolist() for text in expressions)
+    assert [one.to_pydatetime() for one in at] == expected
+    assert hour == [one.hour for one in expected]
 
 
 def fixes_around(*changes):
