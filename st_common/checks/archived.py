@@ -10,12 +10,14 @@ Old days of `changes` or `positions` may be deleted; then some of it cannot be c
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
 
 import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import shapely
 from pyproj import Geod
 
@@ -29,7 +31,6 @@ from st_common.checks.history import (
     Times,
     clock_of,
     events_of,
-    marks_of,
 )
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -37,17 +38,21 @@ from st_common.geometry.space import Space
 from st_common.history.stored import FILTERED, has_filtered
 from st_common.log.control import control_rows
 from st_common.log.log import Log
-from st_common.position import position_of
+from st_common.position import position_of, segment_of
 from st_common.query import near_columns
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Metric, Objects
 
+if TYPE_CHECKING:
+    from st_common.tables.pruning import Filters
+
 ATTRIBUTE = "@"
 """Before the names of attributes, so that none is taken for a column of ours."""
 _NAMED = ("object", "x", "y", "elapsed_s")
-_PLAIN = ["segment", "row", "event_ts", "object", "x", "y", "gone"]
+_TIMES = ["segment", "row", "event_ts"]
+_PLAIN = ["object", "x", "y", "gone"]
 _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 _GEOD = Geod(ellps="WGS84")
 
@@ -94,16 +99,37 @@ def controls_of(log: Log, end: int) -> Controls:
 
 
 def archived_history(
-    home: Home, stream: StreamSettings, controls: Controls, end: int
+    home: Home,
+    stream: StreamSettings,
+    controls: Controls,
+    end: int,
+    objects: Collection[str] | None = None,
+    since: datetime | None = None,
 ) -> tuple[History, pd.DataFrame]:
     """What the table `positions` and the control rows tell of a stream before the position `end`.
 
-    With it the table of its events: a row for each with the columns of its fix and of what was before it.
+    With it the table of its events: a row for each with the columns of its fix and of what was before it. Only those
+    of some `objects` where they are named, by the clock of all, and from an event time on: what is older makes none
+    late, and none of them newer.
     """
-    rows = _fixes_before(home, stream, end)
-    times, fixes = times_of(stream), recorded_of(rows)
-    clock = clock_of(fixes, marks_of(controls), times)
-    events = events_of(fixes, clock, times)
+    path = home.table("positions", stream.name)
+    columns = [*_TIMES, *_PLAIN, *stream.attributes]
+    columns += [FILTERED] if has_filtered(path) else []
+    bounds: Filters = [("segment", "<=", segment_of(end))]
+    bounds += [("event_ts", ">=", since)] if since is not None else []
+    mine: Filters = [("object", "in", list(objects))] if objects is not None else []
+    stored = _before(tables.read(path, columns=columns, filters=bounds + mine), end)
+    rows, times = _frame_of_rows(stored, stream), times_of(stream)
+    recorded = recorded_of(rows)
+    position, ts = recorded.position, recorded.ts
+    if objects is not None and len(ts):
+        # What is older than all of them moves no clock past one.
+        oldest = pa.scalar(int(ts.min()), pa.timestamp("us", tz="UTC")).as_py()
+        bounds = [("segment", "<=", segment_of(end)), ("event_ts", ">=", oldest)]
+        others = _before(tables.read(path, columns=_TIMES, filters=bounds), end)
+        position, ts = others["position"].to_numpy(), _event_us(others)
+    clock = clock_of(position, ts, controls, times)
+    events = events_of(recorded, clock, times)
     frame = _frame_of(rows, events)
     history = History(
         events=events,
@@ -113,6 +139,19 @@ def archived_history(
         source=Archived(home=home, unit_m=stream.unit_m),
     )
     return history, frame
+
+
+def _before(stored: pa.Table, end: int) -> pa.Table:
+    """The rows before a position, in the order of the log, with the position of each."""
+    segment, row = (stored[name].to_numpy().astype(np.int64) for name in _TIMES[:2])
+    stored = stored.append_column("position", pa.array(position_of(segment, row)))
+    kept = stored.filter(pc.less(stored["position"], end))
+    return kept.sort_by("position")
+
+
+def _event_us(stored: pa.Table) -> Ints:
+    us: Ints = stored["event_ts"].cast(pa.int64()).to_numpy()
+    return us
 
 
 def fixes_of(frame: pd.DataFrame, attributes: Sequence[str], space: Space) -> Fixes:
@@ -130,25 +169,17 @@ def fixes_of(frame: pd.DataFrame, attributes: Sequence[str], space: Space) -> Fi
     )
 
 
-def _fixes_before(home: Home, stream: StreamSettings, end: int) -> pd.DataFrame:
-    """The archived fixes before a position in the order of the log, attributes with the prefix `ATTRIBUTE`."""
-    path = home.table("positions", stream.name)
-    knows_filtered = has_filtered(path)
-    columns = [*_PLAIN, *stream.attributes, *([FILTERED] if knows_filtered else [])]
-    stored = tables.read(path, columns=columns)
-    event_us = stored["event_ts"].cast(pa.int64())
-    plain = stored.select(_PLAIN).set_column(2, "ts", event_us).to_pandas()
+def _frame_of_rows(stored: pa.Table, stream: StreamSettings) -> pd.DataFrame:
+    """Archived fixes as a frame, attributes with the prefix `ATTRIBUTE`."""
+    plain = stored.select([*_PLAIN, "position"]).to_pandas().astype({"gone": bool})
     own = stored.select(list(stream.attributes)).to_pandas(types_mapper=_TYPES.get)
-    fixes = plain.join(own.add_prefix(ATTRIBUTE))
-    fixes["is_filtered"] = (
-        stored[FILTERED].is_valid().to_numpy() if knows_filtered else False
+    is_filtered: Any = False
+    if FILTERED in stored.column_names:
+        is_filtered = stored[FILTERED].is_valid().to_numpy()
+    frame: pd.DataFrame = plain.join(own.add_prefix(ATTRIBUTE)).assign(
+        ts=_event_us(stored), is_filtered=is_filtered
     )
-    fixes["position"] = position_of(
-        fixes["segment"].to_numpy(np.int64), fixes["row"].to_numpy(np.int64)
-    )
-    before = fixes[fixes["position"] < end].astype({"gone": bool})
-    ordered: pd.DataFrame = before.sort_values("position", kind="stable")
-    return ordered.reset_index(drop=True)
+    return frame
 
 
 def recorded_of(rows: pd.DataFrame) -> Recorded:

@@ -13,7 +13,7 @@ from pyproj import Geod
 
 from st_common import tables
 from st_common.checks.archived import controls_of, recorded_of, times_of
-from st_common.checks.history import FIX, Controls, clock_of, happened_to, marks_of
+from st_common.checks.history import FIX, Controls, clock_of, happened_to
 from st_common.config.home import Home
 from st_common.config.position_filter import PositionFilter
 from st_common.config.stream import StreamSettings
@@ -381,7 +381,7 @@ def wrongly_filtered(home: Home, stream: StreamSettings) -> tuple[int, list[str]
     times = times_of(stream)
     fixes = _fixes_said(home, stream, spans)
     recorded = recorded_of(fixes.assign(is_filtered=False))
-    clock = clock_of(recorded, marks_of(controls), times)
+    clock = clock_of(recorded.position, recorded.ts, controls, times)
     found = happened_to(recorded, clock, times)
     events = fixes.take(found.source).assign(stay=found.stays)
     events = events[found.kind == FIX].reset_index(drop=True)

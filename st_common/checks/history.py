@@ -39,6 +39,10 @@ Us = TypeVar("Us", int, Ints)
 """Microseconds: one time, or a column of them."""
 
 
+Controls = list[tuple[int, ControlRow]]
+"""Positions and control rows."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Times:
     """A stream's settings in microseconds; metres are geodesic where `space` is the globe.
@@ -156,16 +160,13 @@ class Events:
         return np.asarray(last[self.kind[last] == FIX])
 
 
-def clock_of(
-    fixes: Recorded, marks: Sequence[tuple[int, int, bool]], times: Times
-) -> Clock:
-    """The clock over fixes and marks (position, time, whether the log ends there), each in log order."""
-    own = np.array([at for at, _, _ in marks], np.int64)
-    position = np.append(fixes.position, own)
-    ts = np.append(fixes.ts, np.array([us for _, us, _ in marks], np.int64))
-    is_end = np.append(
-        np.zeros(len(fixes.ts), bool), np.array([end for _, _, end in marks], bool)
-    )
+def clock_of(position: Ints, ts: Ints, controls: Controls, times: Times) -> Clock:
+    """The clock over fixes, by their positions and times, and control rows, each in log order."""
+    marks = [(at, row) for at, row in controls if isinstance(row, ClockRow | End)]
+    own_us = [row.ts_us if isinstance(row, ClockRow) else 0 for _, row in marks]
+    ends = [False] * len(ts) + [isinstance(row, End) for _, row in marks]
+    position = np.append(position, np.array([at for at, _ in marks], np.int64))
+    ts, is_end = np.append(ts, np.array(own_us, np.int64)), np.array(ends, bool)
     order = np.argsort(position, kind="stable")
     position, ts, is_end = position[order], ts[order], is_end[order]
     if is_end.any() and times.lateness_us:
@@ -451,10 +452,6 @@ class History:
         return Moment(seen=seen, judged=judged, tick_us=max(last, past))
 
 
-Controls = list[tuple[int, ControlRow]]
-"""Positions and control rows."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Era:
     """From a row of the log on: which plan a query has, over which version of its layer, and why that is so.
@@ -535,15 +532,6 @@ class Registered:
     def ended(self, position: int, cause: str) -> "Registered":
         """The same, and from a row on it is not registered."""
         return replace(self, end=position, end_cause=cause)
-
-
-def marks_of(controls: Controls) -> list[tuple[int, int, bool]]:
-    """The control rows that move the clock, as `clock_of` takes them."""
-    return [
-        (at, row.ts_us if isinstance(row, ClockRow) else 0, isinstance(row, End))
-        for at, row in controls
-        if isinstance(row, ClockRow | End)
-    ]
 
 
 def registered_by(controls: Controls, unit_m: float) -> dict[str, Registered]:

@@ -1,7 +1,7 @@
 """Changes and queries in plain words: one change, one event of a fence, or one row about an incident in a sentence.
 
 Of an event: who was where, how long, and what counted for it (SPEC X3). Of an incident: since when, how long, why it
-ended, how bad it was (SPEC X8).
+ended, how bad it was (SPEC X8). The tables at the end have a sentence for each cause.
 """
 
 import json
@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from functools import singledispatch
 from typing import Any
 
-from st_common.checks.evidence import Fix
 from st_common.config.stream import StreamSettings
+from st_common.position import position_of
 from st_common.query.explain_fence import in_a_row
 from st_common.query.explain_steps import transform_in_words, windows_in_words
 from st_common.query.fence import Debounce, Fence
@@ -21,6 +21,36 @@ from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNear
 from st_common.query.plan import LayerJoin, PairJoin, Plan, Window
 from st_common.regions.region import Region
 from st_common.regions.registry import Area
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fix:
+    """One fix, and where it stands in the log.
+
+    Attributes:
+        object: the object's id.
+        segment: the segment of the log.
+        row: its row in there.
+        event_ts: its time, UTC.
+        x: longitude, or the first coordinate of the plane.
+        y: latitude, or the second one.
+        gone: it says that the object has left.
+        attributes: by name, those that the stream declares; None where the record had none.
+    """
+
+    object: str
+    segment: int
+    row: int
+    event_ts: datetime
+    x: float
+    y: float
+    gone: bool
+    attributes: dict[str, Any]
+
+    @property
+    def position(self) -> int:
+        """Its position in the log."""
+        return position_of(self.segment, self.row)
 
 
 def moment(time: datetime | None) -> str:
@@ -169,30 +199,54 @@ _FILTERED = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Visit:
-    """What a sentence says of an event of a fence.
+class Others:
+    """The other objects that a change has to do with; their fixes are None where none is known.
 
     Attributes:
-        change: its row of `changes`.
-        fence: what the query says about the border.
-        who: the object.
-        where: the border, "inside the rectangle ..".
-        last: the fix that the object was judged by.
-        query: the query and its version.
-        silence_s: of the stream; None without.
-        at_tick: where the border moves, at which tick and where the focal object was; else "".
-        ended: who is gone.
+        focals: the objects that the query goes with, each with its fix at the tick.
+        newcomers: those that came when this object left the nearest ones.
     """
 
+    focals: Mapping[str, Fix | None]
+    newcomers: Mapping[str, Fix | None]
+
+
+_MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Case:
+    """A change with all that words need of it; of a fence or of incidents `value` is how many seconds it lasted."""
+
     change: Mapping[str, Any]
-    fence: Fence
-    who: str
-    where: str
-    last: str
-    query: str
+    plan: Plan | None
+    fix: Fix | None
+    others: Others
     silence_s: float | None
-    at_tick: str = ""
-    ended: str = "it"
+
+    @property
+    def who(self) -> str:
+        partner = self.change["partner"]
+        if self.plan is not None and self.plan.frame is not None:
+            return f"A fix of {self.change['object']} ({moment(self.change['fix_ts'])})"
+        return f"{self.change['object']}{f' with {partner}' if partner is not None else ''}"
+
+    @property
+    def query(self) -> str:
+        return f"version {self.change['query_version']} of {self.change['query']}"
+
+    @property
+    def asked(self) -> str:
+        return "" if self.plan is None else asked(self.plan)
+
+    @property
+    def criteria(self) -> str:
+        return f" ({self.asked})" if self.asked else ""
+
+    @property
+    def about(self) -> str:
+        """Which query it is of, and what that asks, in brackets at the end of a sentence."""
+        return f"({self.query}: {self.asked})."
 
     @property
     def when(self) -> str:
@@ -200,7 +254,66 @@ class Visit:
         return moment(self.change["event_ts"])
 
     @property
-    def lasted(self) -> str:
+    def last(self) -> str:
+        """The fix that the object was judged by."""
+        ts = moment(self.change["fix_ts"])
+        if self.fix is None or self.fix.gone:
+            return f"its fix of {ts}"
+        return f"its fix of {ts} at ({self.fix.x:.10g}, {self.fix.y:.10g})"
+
+    @property
+    def by_ticks(self) -> bool:
+        return self.plan is not None and self.plan.by_ticks
+
+    @property
+    def at_tick(self) -> str:
+        """At which tick, and where the focal objects were; empty for a query that is judged fix by fix."""
+        if not self.by_ticks:
+            return ""
+        places = [
+            f"{name} at ({fix.x:.10g}, {fix.y:.10g}) since {moment(fix.event_ts)}"
+            for name, fix in self.others.focals.items()
+            if fix is not None and not fix.gone
+        ]
+        return f" at the tick of {self.when}{', with ' + ' and '.join(places) if places else ''}"
+
+    @property
+    def instead(self) -> str:
+        """Who came among the nearest in its place, as a further half of a sentence."""
+        named = [
+            name if fix is None else f"{name} at ({fix.x:.10g}, {fix.y:.10g})"
+            for name, fix in self.others.newcomers.items()
+        ]
+        rest = len(named) - _MOST_NAMED
+        more = f" and {rest} more" if rest > 0 else ""
+        came = " and ".join(named[:_MOST_NAMED])
+        return f"; in its place came {came}{more}" if named else ""
+
+    @property
+    def ended(self) -> str | None:
+        """Who is gone: the object, else the first focal object whose last record says so."""
+        own = str(self.change["object"])
+        if not self.by_ticks or (self.fix is not None and self.fix.gone):
+            return own
+        focals = self.others.focals.items()
+        gone = (name for name, fix in focals if fix is not None and fix.gone)
+        has_frame = self.plan is not None and self.plan.frame is not None
+        return next(gone, own if has_frame else None)
+
+    @property
+    def silence(self) -> str:
+        return "too long" if self.silence_s is None else lasting(self.silence_s)
+
+    # -- of fences ----------------------------------------------------------------------------------------------------
+
+    @property
+    def fence(self) -> Fence:
+        assert self.plan is not None  # noqa: S101 - for the type: only such plans are asked
+        assert self.plan.fence is not None  # noqa: S101 - likewise
+        return self.plan.fence
+
+    @property
+    def after(self) -> str:
         """How long the visit was that ended; empty where nobody knows."""
         value = self.change["value"]
         return "" if value is None else f" after {lasting(value)} inside"
@@ -211,95 +324,23 @@ class Visit:
             return ""
         return f", after {in_a_row(debounce, 'ticks' if self.at_tick else 'fixes')}"
 
-
-def event_sentence(visit: Visit) -> str | None:
-    """What happened at the border, in one sentence; None for what ends every answer alike, as DROP QUERY does."""
-    said = _VISIT_SENTENCES.get(visit.change["cause"])
-    return None if said is None else said(visit)
-
-
-def _visit_enter(visit: Visit) -> str:
-    row = visit.row(visit.fence.enter_after)
-    return f"{visit.who} came in{visit.at_tick}: {visit.last} was {visit.where}{row} ({visit.query})."
-
-
-def _visit_leave(visit: Visit) -> str:
-    margin = visit.fence.hysteresis_m
-    how = f"more than {margin:g} m away from it" if margin else "no more"
-    row = visit.row(visit.fence.exit_after)
-    out = f"{visit.who} went out{visit.lasted}{visit.at_tick}"
-    return f"{out}: {visit.last} was {how}{row} ({visit.query}: {visit.where})."
-
-
-def _visit_inside(visit: Visit) -> str:
-    return f"{visit.who} stayed in at {visit.when}: {visit.last} did not end its visit ({visit.query}: {visit.where})."
-
-
-def _outside(visit: Visit) -> str:
-    return f"{visit.who} was out at {visit.when}: {visit.last} began no visit ({visit.query}: {visit.where})."
-
-
-def _cross(visit: Visit) -> str:
-    return (
-        f"{visit.who} crossed: neither {visit.last} nor the one before it was {visit.where}, but the straight line "
-        f"between them passes there ({visit.query})."
-    )
-
-
-def _dwell(visit: Visit) -> str:
-    value = visit.change["value"]
-    stay = lasting(visit.fence.dwell_s or 0.0 if value is None else value)
-    return f"{visit.who} has been inside for {stay} at {visit.when} ({visit.query}: {visit.where})."
-
-
-def _visit_gone(visit: Visit) -> str:
-    return f"{visit.who} is out{visit.lasted}: the feed said that {visit.ended} is gone ({visit.query}: {visit.where})."
-
-
-def _visit_expired(visit: Visit) -> str:
-    silent = "it, or what the fence goes with," if visit.at_tick else "it"
-    silence = "too long" if visit.silence_s is None else lasting(visit.silence_s)
-    return f"{visit.who} is out{visit.lasted}: {silent} said nothing for {silence} after {visit.last} ({visit.query})."
-
-
-_VISIT_SENTENCES: dict[str, Callable[[Visit], str]] = {
-    "enter": _visit_enter,
-    "leave": _visit_leave,
-    "inside": _visit_inside,
-    "outside": _outside,
-    "cross": _cross,
-    "dwell": _dwell,
-    "gone": _visit_gone,
-    "expired": _visit_expired,
-}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a sentence says of a row about an incident.
-
-    Attributes:
-        change: the row of `changes`; its `value` is how many seconds the incident had lasted.
-        incident: what the query says about incidents.
-        who: the object.
-        condition: what begins one, "where speed > 50".
-        last: the fix that the object was judged by.
-        query: the query and its version.
-        silence_s: of the stream; None without.
-    """
-
-    change: Mapping[str, Any]
-    incident: Incident
-    who: str
-    condition: str
-    last: str
-    query: str
-    silence_s: float | None
+    @property
+    def how_out(self) -> str:
+        margin = self.fence.hysteresis_m
+        return f"more than {margin:g} m away from it" if margin else "no more"
 
     @property
-    def lasted(self) -> str:
-        """How long it had lasted."""
-        return lasting(self.change["value"] or 0.0)
+    def stayed(self) -> str:
+        value = self.change["value"]
+        return lasting(self.fence.dwell_s or 0.0 if value is None else value)
+
+    # -- of incidents -------------------------------------------------------------------------------------------------
+
+    @property
+    def incident(self) -> Incident:
+        assert self.plan is not None  # noqa: S101 - for the type: only such plans are asked
+        assert self.plan.incident is not None  # noqa: S101 - likewise
+        return self.plan.incident
 
     @property
     def since(self) -> str:
@@ -317,166 +358,11 @@ class Told:
         said = "not known" if value is None else f"{value:.10g}"
         return f", {worst.name} was {said}"
 
-
-def incident_sentence(told: Told) -> str | None:
-    """What happened, in one sentence; None for what ends every answer alike, as DROP QUERY does."""
-    said = _INCIDENT_SENTENCES.get(told.change["cause"])
-    return None if said is None else said(told)
-
-
-def _started(told: Told) -> str:
-    return (
-        f"{told.who} began an incident at {told.since}, {told.condition}; {told.last} confirmed it "
-        f"after {in_a_row(told.incident.lasting)}{told.worst} ({told.query})."
-    )
-
-
-def _ongoing(told: Told) -> str:
-    return (
-        f"The incident of {told.who} since {told.since} went on with {told.last}, after {told.lasted}{told.worst} "
-        f"({told.query}: {told.condition})."
-    )
-
-
-def _incident_ended(told: Told) -> str:
-    until = told.incident.until
-    return _end(
-        told,
-        f"{told.last} was so no more"
-        if until is None
-        else f"of {told.last} {until} was true",
-    )
-
-
-def _gap(told: Told) -> str:
-    gap = lasting(told.incident.max_gap_s or 0.0)
-    return _end(told, f"no fix came within {gap} of {told.last}")
-
-
-def _incident_gone(told: Told) -> str:
-    return _end(told, "the feed said that it is gone")
-
-
-def _incident_expired(told: Told) -> str:
-    silence = "too long" if told.silence_s is None else lasting(told.silence_s)
-    return _end(told, f"it said nothing for {silence} after {told.last}")
-
-
-def _end(told: Told, why: str) -> str:
-    return (
-        f"The incident of {told.who} since {told.since} ended after {told.lasted}: {why}{told.worst} "
-        f"({told.query}: {told.condition})."
-    )
-
-
-_INCIDENT_SENTENCES: dict[str, Callable[[Told], str]] = {
-    "started": _started,
-    "ongoing": _ongoing,
-    "ended": _incident_ended,
-    "gap": _gap,
-    "gone": _incident_gone,
-    "expired": _incident_expired,
-}
-
-
-_MOST_NAMED = 3
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Others:
-    """The other objects that a change has to do with; their fixes are None where none is known.
-
-    Attributes:
-        focals: the objects that the query goes with, each with its fix at the tick.
-        newcomers: those that came when this object left the nearest ones.
-    """
-
-    focals: Mapping[str, Fix | None]
-    newcomers: Mapping[str, Fix | None]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Case:
-    change: Mapping[str, Any]
-    plan: Plan | None
-    fix: Fix | None
-    others: Others
-    silence_s: float | None
-
-    @property
-    def focals(self) -> Mapping[str, Fix | None]:
-        """The objects that the query goes with."""
-        return self.others.focals
-
-    @property
-    def instead(self) -> str:
-        """Who came among the nearest in its place, as a further half of a sentence."""
-        came = list(self.others.newcomers.items())
-        if not came:
-            return ""
-        named = [
-            name if fix is None else f"{name} at ({fix.x:.10g}, {fix.y:.10g})"
-            for name, fix in came
-        ]
-        more = (
-            f" and {len(named) - _MOST_NAMED} more" if len(named) > _MOST_NAMED else ""
-        )
-        return f"; in its place came {' and '.join(named[:_MOST_NAMED])}{more}"
-
-    @property
-    def who(self) -> str:
-        partner = self.change["partner"]
-        if self.plan is not None and self.plan.frame is not None:
-            return f"A fix of {self.change['object']} ({moment(self.change['fix_ts'])})"
-        return f"{self.change['object']}{f' with {partner}' if partner is not None else ''}"
-
-    @property
-    def query(self) -> str:
-        return f"version {self.change['query_version']} of {self.change['query']}"
-
-    @property
-    def criteria(self) -> str:
-        return "" if self.plan is None else f" ({asked(self.plan)})"
-
-    @property
-    def when(self) -> str:
-        return moment(self.change["event_ts"])
-
-    @property
-    def last(self) -> str:
-        """The fix that the object was judged by."""
-        ts = moment(self.change["fix_ts"])
-        if self.fix is None or self.fix.gone:
-            return f"its fix of {ts}"
-        return f"its fix of {ts} at ({self.fix.x:.10g}, {self.fix.y:.10g})"
-
-    @property
-    def at_tick(self) -> str:
-        """At which tick, and where the focal objects were; empty for a query that is judged fix by fix."""
-        if self.plan is None or not self.plan.by_ticks:
-            return ""
-        places = [
-            f"{name} at ({fix.x:.10g}, {fix.y:.10g}) since {moment(fix.event_ts)}"
-            for name, fix in self.focals.items()
-            if fix is not None and not fix.gone
-        ]
-        return f" at the tick of {self.when}{', with ' + ' and '.join(places) if places else ''}"
-
-
-def _visit(case: _Case, plan: Plan, fence: Fence) -> Visit:
-    """The event of a fence, with what words need of it."""
-    ended = _ended(case) or "an object that it depends on" if plan.by_ticks else "it"
-    return Visit(
-        change=case.change,
-        fence=fence,
-        who=case.who,
-        where=asked(plan),
-        last=case.last,
-        query=case.query,
-        silence_s=case.silence_s,
-        at_tick=case.at_tick,
-        ended=ended,
-    )
+    def over(self, why: str) -> str:
+        """That an incident ended, and why."""
+        lasted = lasting(self.change["value"] or 0.0)
+        incident = f"The incident of {self.who} since {self.since}"
+        return f"{incident} ended after {lasted}: {why}{self.worst} {self.about}"
 
 
 def sentence(
@@ -502,159 +388,41 @@ def sentence(
         others=others,
         silence_s=stream.silence_s if stream is not None else None,
     )
+    own: Mapping[str, Callable[[_Case], str]] = {}
     if plan is not None and plan.aggregate is not None:
-        return _aggregate(case, plan)
+        return _of_group(case, plan)
     if plan is not None and plan.fence is not None:
-        said = event_sentence(_visit(case, plan, plan.fence))
-        if said is not None:
-            return said
-    if plan is not None and plan.incident is not None:
-        said_of = incident_sentence(_told(case, plan, plan.incident))
-        if said_of is not None:
-            return said_of
-    if plan is not None and plan.frame is not None and change["cause"] in _FRAMED:
-        return _FRAMED[change["cause"]](case)
-    return _SENTENCES[change["cause"]](case)
+        own = _OF_VISITS
+    elif plan is not None and plan.incident is not None:
+        own = _OF_INCIDENTS
+    elif plan is not None and plan.frame is not None:
+        own = _OF_ROWS
+    return {**_OF_MEMBERS, **own}[change["cause"]](case)
 
 
-def _told(case: _Case, plan: Plan, incident: Incident) -> Told:
-    """What a sentence says of an incident."""
-    return Told(
-        change=case.change,
-        incident=incident,
-        who=case.who,
-        condition=asked(plan),
-        last=case.last,
-        query=case.query,
-        silence_s=case.silence_s,
-    )
-
-
-def _aggregate(case: _Case, plan: Plan) -> str:
+def _of_group(case: _Case, plan: Plan) -> str:
     """An aggregate's row: of the whole answer or of one group."""
-    group = case.change["object"]
-    what = f"{value_of(plan)} of {case.query}" + (
-        "" if group == "*" else f" for the group {group}"
-    )
-    value = "" if case.change["value"] is None else f" {case.change['value']:.10g}"
+    change = case.change
+    group, cause = change["object"], change["cause"]
+    of_group = "" if group == "*" else f" for the group {group}"
+    what = f"{value_of(plan)} of {case.query}{of_group}"
+    value = "" if change["value"] is None else f" {change['value']:.10g}"
     if plan.aggregate is not None and plan.aggregate.function == "several":
-        value = f" {case.change['fields']}"
-    now = case.change["sign"] > 0
-    if case.change["cause"] == "value":
-        return f"The {what}{' became' if now else ' was'}{value}{'' if now else ' until then'}{case.at_tick}."
-    if now:
-        return f"The {what} is there{' with' + value if value else ''}{case.at_tick or ' since ' + case.when}."
-    ended = {
-        "dropped": "the query was dropped",
-        "replaced": "the query was replaced",
-        "failed": "the query could not be judged any more",
-    }
-    reason = ended.get(case.change["cause"], "nothing is left that counts")
-    return f"The {what} is no more{case.at_tick or ' since ' + case.when}: {reason}."
+        value = f" {change['fields']}"
+    is_now, at = change["sign"] > 0, case.at_tick
+    if cause == "value":
+        return f"The {what}{' became' if is_now else ' was'}{value}{'' if is_now else ' until then'}{at}."
+    if is_now:
+        return f"The {what} is there{' with' + value if value else ''}{at or ' since ' + case.when}."
+    reason = _ENDED.get(cause, "nothing is left that counts")
+    return f"The {what} is no more{at or ' since ' + case.when}: {reason}."
 
 
-def _registered(case: _Case) -> str:
-    return (
-        f"{case.who} was there when {case.query} was registered: {case.last} was its last one, "
-        f"and it satisfied the query{case.criteria}."
-    )
-
-
-def _backfilled(case: _Case) -> str:
-    return f"{case.who} was in the answer when {case.query} was registered with what came before it{case.criteria}."
-
-
-def _enter(case: _Case) -> str:
-    return f"{case.who} came into the answer{case.at_tick}: with {case.last} it satisfies {case.query}{case.criteria}."
-
-
-def _leave(case: _Case) -> str:
-    return (
-        f"{case.who} left the answer{case.at_tick}: with {case.last} it satisfies {case.query} no more{case.criteria}"
-        f"{case.instead}."
-    )
-
-
-def _inside(case: _Case) -> str:
-    return f"{case.who} stayed in the answer of {case.query}{case.at_tick}, with {case.last}{case.criteria}."
-
-
-def _gone(case: _Case) -> str:
-    who = _ended(case) or "an object that the answer depends on"
-    return f"{case.who} left the answer of {case.query}{case.at_tick}: the feed said that {who} is gone."
-
-
-def _ended(case: _Case) -> str | None:
-    """Who is gone: the object, else the first focal object whose last record says so."""
-    if (
-        case.plan is None
-        or not case.plan.by_ticks
-        or (case.fix is not None and case.fix.gone)
-    ):
-        return str(case.change["object"])
-    focal = next(
-        (name for name, fix in case.focals.items() if fix is not None and fix.gone),
-        None,
-    )
-    return focal or (
-        str(case.change["object"]) if case.plan.frame is not None else None
-    )
-
-
-def _expired(case: _Case) -> str:
-    after = (
-        f" for {case.silence_s:g} s" if case.silence_s is not None else " for too long"
-    )
-    who = (
-        case.change["object"]
-        if case.plan is None or not case.plan.by_ticks
-        else "it, or what the query goes with,"
-    )
-    return f"{case.who} left the answer of {case.query} at {case.when}: {who} said nothing{after} after {case.last}."
-
-
-def _aged(case: _Case) -> str:
-    left = f"{case.who} left the answer of {case.query}{case.at_tick}"
-    return f"{left}: none of its fixes counts any more{case.criteria}."
-
-
-def _value(case: _Case) -> str:
-    return (
-        f"The value of {case.who} in the answer of {case.query} changed{case.at_tick}."
-    )
-
-
-def _failed(case: _Case) -> str:
-    return (
-        f"{case.who} left the answer because {case.query} could not be judged any more from {case.when} on; "
-        f"fairway query show {case.query} says why."
-    )
-
-
-def _dropped(case: _Case) -> str:
-    return (
-        f"{case.who} left the answer because {case.query} was dropped at {case.when}."
-    )
-
-
-def _replaced(case: _Case) -> str:
-    return f"{case.who} left the answer because {case.query} was replaced by a newer version at {case.when}."
-
-
-def _area(case: _Case) -> str:
-    now = "satisfies" if case.change["sign"] >= 0 else "does not satisfy"
-    return (
-        f"the area that {case.query} names became another region at {case.when}: with {case.last} {case.who} now "
-        f"{now} it{case.criteria}."
-    )
-
-
-def _layer(case: _Case) -> str:
-    now = "satisfies" if case.change["sign"] > 0 else "does not satisfy"
-    return (
-        f"{_loaded(case)}: with {case.last} {case.who} now {now} "
-        f"{case.query}{case.criteria}."
-    )
+_ENDED = {
+    "dropped": "the query was dropped",
+    "replaced": "the query was replaced",
+    "failed": "the query could not be judged any more",
+}
 
 
 def _loaded(case: _Case) -> str:
@@ -672,41 +440,125 @@ def _loaded(case: _Case) -> str:
     return "the layer was loaded anew"
 
 
-def _framed_enter(case: _Case) -> str:
-    return (
-        f"{case.who} came into the answer of {case.query}{case.at_tick}{case.criteria}."
-    )
+def _now(case: _Case, *, is_in: bool) -> str:
+    now = "satisfies" if is_in else "does not satisfy"
+    return f"with {case.last} {case.who} now {now}"
 
 
-def _framed_aged(case: _Case) -> str:
-    return f"{case.who} left the answer of {case.query}{case.at_tick}: it lies in the windows no more{case.criteria}."
+def _silent(case: _Case) -> str:
+    who = "it, or what the query goes with," if case.by_ticks else case.change["object"]
+    after = "too long" if case.silence_s is None else f"{case.silence_s:g} s"
+    return f"{who} said nothing for {after} after {case.last}"
 
 
-def _framed_leave(case: _Case) -> str:
-    who = case.change["object"]
-    return f"{case.who} left the answer of {case.query}{case.at_tick}: {who} itself counts no more{case.criteria}."
+_OF_MEMBERS: Mapping[str, Callable[[_Case], str]] = {
+    "registered": lambda c: (
+        f"{c.who} was there when {c.query} was registered: {c.last} was its last one, "
+        f"and it satisfied the query{c.criteria}."
+    ),
+    "backfilled": lambda c: (
+        f"{c.who} was in the answer when {c.query} was registered with what came before it{c.criteria}."
+    ),
+    "enter": lambda c: (
+        f"{c.who} came into the answer{c.at_tick}: with {c.last} it satisfies {c.query}{c.criteria}."
+    ),
+    "leave": lambda c: (
+        f"{c.who} left the answer{c.at_tick}: with {c.last} it satisfies {c.query} no more{c.criteria}{c.instead}."
+    ),
+    "inside": lambda c: (
+        f"{c.who} stayed in the answer of {c.query}{c.at_tick}, with {c.last}{c.criteria}."
+    ),
+    "gone": lambda c: (
+        f"{c.who} left the answer of {c.query}{c.at_tick}: the feed said that "
+        f"{c.ended or 'an object that the answer depends on'} is gone."
+    ),
+    "expired": lambda c: (
+        f"{c.who} left the answer of {c.query} at {c.when}: {_silent(c)}."
+    ),
+    "aged": lambda c: (
+        f"{c.who} left the answer of {c.query}{c.at_tick}: none of its fixes counts any more{c.criteria}."
+    ),
+    "value": lambda c: (
+        f"The value of {c.who} in the answer of {c.query} changed{c.at_tick}."
+    ),
+    "dropped": lambda c: (
+        f"{c.who} left the answer because {c.query} was dropped at {c.when}."
+    ),
+    "failed": lambda c: (
+        f"{c.who} left the answer because {c.query} could not be judged any more from {c.when} on; "
+        f"fairway query show {c.query} says why."
+    ),
+    "replaced": lambda c: (
+        f"{c.who} left the answer because {c.query} was replaced by a newer version at {c.when}."
+    ),
+    "layer": lambda c: (
+        f"{_loaded(c)}: {_now(c, is_in=c.change['sign'] > 0)} {c.query}{c.criteria}."
+    ),
+    "area": lambda c: (
+        f"the area that {c.query} names became another region at {c.when}: "
+        f"{_now(c, is_in=c.change['sign'] >= 0)} it{c.criteria}."
+    ),
+}
 
-
-_FRAMED: dict[str, Callable[[_Case], str]] = {
-    "enter": _framed_enter,
-    "aged": _framed_aged,
-    "leave": _framed_leave,
+_OF_ROWS: Mapping[str, Callable[[_Case], str]] = {
+    "enter": lambda c: (
+        f"{c.who} came into the answer of {c.query}{c.at_tick}{c.criteria}."
+    ),
+    "aged": lambda c: (
+        f"{c.who} left the answer of {c.query}{c.at_tick}: it lies in the windows no more{c.criteria}."
+    ),
+    "leave": lambda c: (
+        f"{c.who} left the answer of {c.query}{c.at_tick}: {c.change['object']} itself counts no more{c.criteria}."
+    ),
 }
 """Of a query with CQL's windows, whose members are fixes."""
 
-_SENTENCES: dict[str, Callable[[_Case], str]] = {
-    "registered": _registered,
-    "backfilled": _backfilled,
-    "enter": _enter,
-    "leave": _leave,
-    "inside": _inside,
-    "gone": _gone,
-    "expired": _expired,
-    "aged": _aged,
-    "value": _value,
-    "dropped": _dropped,
-    "failed": _failed,
-    "replaced": _replaced,
-    "layer": _layer,
-    "area": _area,
+_OF_VISITS: Mapping[str, Callable[[_Case], str]] = {
+    "enter": lambda c: (
+        f"{c.who} came in{c.at_tick}: {c.last} was {c.asked}{c.row(c.fence.enter_after)} ({c.query})."
+    ),
+    "leave": lambda c: (
+        f"{c.who} went out{c.after}{c.at_tick}: {c.last} was {c.how_out}{c.row(c.fence.exit_after)} {c.about}"
+    ),
+    "inside": lambda c: (
+        f"{c.who} stayed in at {c.when}: {c.last} did not end its visit {c.about}"
+    ),
+    "outside": lambda c: (
+        f"{c.who} was out at {c.when}: {c.last} began no visit {c.about}"
+    ),
+    "cross": lambda c: (
+        f"{c.who} crossed: neither {c.last} nor the one before it was {c.asked}, but the straight line "
+        f"between them passes there ({c.query})."
+    ),
+    "dwell": lambda c: f"{c.who} has been inside for {c.stayed} at {c.when} {c.about}",
+    "gone": lambda c: (
+        f"{c.who} is out{c.after}: the feed said that "
+        f"{(c.ended or 'an object that it depends on') if c.by_ticks else 'it'} is gone {c.about}"
+    ),
+    "expired": lambda c: (
+        f"{c.who} is out{c.after}: {'it, or what the fence goes with,' if c.by_ticks else 'it'} said nothing for "
+        f"{c.silence} after {c.last} ({c.query})."
+    ),
+}
+"""Of a fence; what ends every answer alike, as DROP QUERY does, has the words of members."""
+
+_OF_INCIDENTS: Mapping[str, Callable[[_Case], str]] = {
+    "started": lambda c: (
+        f"{c.who} began an incident at {c.since}, {c.asked}; {c.last} confirmed it "
+        f"after {in_a_row(c.incident.lasting)}{c.worst} ({c.query})."
+    ),
+    "ongoing": lambda c: (
+        f"The incident of {c.who} since {c.since} went on with {c.last}, after "
+        f"{lasting(c.change['value'] or 0.0)}{c.worst} {c.about}"
+    ),
+    "ended": lambda c: c.over(
+        f"{c.last} was so no more"
+        if c.incident.until is None
+        else f"of {c.last} {c.incident.until} was true"
+    ),
+    "gap": lambda c: c.over(
+        f"no fix came within {lasting(c.incident.max_gap_s or 0.0)} of {c.last}"
+    ),
+    "gone": lambda c: c.over("the feed said that it is gone"),
+    "expired": lambda c: c.over(f"it said nothing for {c.silence} after {c.last}"),
 }

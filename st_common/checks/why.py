@@ -1,10 +1,9 @@
 """Why a change happened: fix, query, layer, tick and batch behind one row of `changes` (SPEC X5)."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
-from functools import partial
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pyarrow as pa
@@ -14,18 +13,26 @@ from st_common import tables
 from st_common.answers.batch import Batch, batch_of
 from st_common.answers.changes import stream_changes
 from st_common.answers.lateness import lateness_of, words_of
-from st_common.checks.evidence import Filtered, Fix, filtered_since, fix_at, fix_of
-from st_common.checks.sentences import Others, sentence, why_filtered
+from st_common.checks.archived import archived_history, controls_of
+from st_common.checks.history import NEVER
+from st_common.checks.sentences import Fix, Others, sentence, why_filtered
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.config.stream_values import FILTER_COLUMNS
+from st_common.contracts import load_contract
 from st_common.errors import QueryError
+from st_common.history.snapshots import newest_snapshot
+from st_common.history.stored import FILTERED
+from st_common.log.log import Log
 from st_common.position import row_of, segment_of
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find, history
 from st_common.query.neighbours import GroupNearest, Nearest
 from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
+from st_common.tables.pruning import Filters
 
+_EPOCH, _US = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 _AT_ONCE = (
     "registered",
     "backfilled",
@@ -54,6 +61,23 @@ class Joined:
     fid: str | None
     kind: str | None
     tags: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filtered:
+    """Fixes that a position filter took out (SPEC X11).
+
+    Attributes:
+        count: how many.
+        fix: the newest of them.
+        reason: why that one was filtered.
+        value: what was too much or too little in it: metres, or metres per second.
+    """
+
+    count: int
+    fix: Fix
+    reason: str
+    value: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,21 +114,8 @@ class Why:
 
     def to_json(self) -> dict[str, Any]:
         """The explanation as JSON values: times in ISO 8601 with Z, numbers that JSON does not have as null."""
-        row, value = (
-            self.registered,
-            {
-                name: getattr(self, name)
-                for name in self.__slots__
-                if name != "registered"
-            },
-        )
-        value |= {"batch": asdict(self.batch), "fix": self.fix and asdict(self.fix)}
-        value |= {"filtered": self.filtered and asdict(self.filtered)}
-        value |= {"joined": self.joined and asdict(self.joined)}
-        for part in ("focals", "newcomers"):
-            value[part] = {
-                name: fix and asdict(fix) for name, fix in getattr(self, part).items()
-            }
+        row = self.registered
+        value = {name: _json(getattr(self, name)) for name in self.__slots__}
         value["registered"] = row and {
             "op": row.op,
             "version": row.version,
@@ -113,25 +124,17 @@ class Why:
             "position": row.position,
             "plan": row.plan and row.plan.to_json(),
         }
-        plain: dict[str, Any] = _plain(value)
-        return plain
+        return value
 
 
-def _plain(value: Any) -> Any:
+def _json(value: Any) -> Any:
+    if isinstance(value, Fix | Filtered | Joined | Batch):
+        value = asdict(value)
     if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
+        return {key: _json(item) for key, item in value.items()}
     if isinstance(value, date):
         return value.isoformat().replace("+00:00", "Z")
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _check_about_fixes(plan: Plan | None, query: str) -> None:
-    """Raises where a query is about the rows of another one: what these were is not kept."""
-    if plan is not None and plan.outer is not None:
-        raise QueryError(
-            f"query {query!r} is about the rows of a query, which are not kept",
-            hint="register what stands in its parentheses as a query, and ask why of that",
-        )
 
 
 def why(
@@ -158,23 +161,26 @@ def why(
     """
     query = find(home, query).name  # as it is registered, whatever the case
     rows = history(home, query)
-    of, change = _change(
-        home,
-        sorted({row.stream for row in rows}),
-        query,
-        name,
-        at,
-        partner,
-        stream=stream,
-    )
+    streams = sorted({row.stream for row in rows})
+    of, change = _change(home, streams, query, name, at, partner, stream=stream)
     registered = _judged(rows, of, change)
     plan = registered.plan if registered else None
-    _check_about_fixes(plan, query)
-    fix = None if plan is None or plan.aggregate is not None else _fix(home, of, change)
-    fixes_then = partial(_fixes_then, home, of, change, _late_us(stream))
-    focals = fixes_then(plan.focals if plan else ())
-    newcomers = fixes_then(_newcomers(home, of, plan, change))
-    others = Others(focals=focals, newcomers=newcomers)
+    if plan is not None and plan.outer is not None:
+        raise QueryError(
+            f"query {query!r} is about the rows of a query, which are not kept",
+            hint="register what stands in its parentheses as a query, and ask why of that",
+        )
+    fix = None
+    if plan is not None and plan.aggregate is None and change["fix_ts"] is not None:
+        fix = fix_of(home, of, change["object"], change["fix_ts"])
+    tick = _tick(plan, change)
+    newcomers = _newcomers(home, of, plan, change)
+    names = [*(plan.focals if plan else ()), *newcomers]
+    fixes = fixes_at(home, stream, names, change["position"], tick)
+    others = Others(
+        focals={name: fixes[name] for name in (plan.focals if plan else ())},
+        newcomers={name: fixes[name] for name in newcomers},
+    )
     return Why(
         stream=of,
         change=change,
@@ -183,26 +189,12 @@ def why(
         newest=max(row.version for row in rows),
         fix=fix,
         joined=_joined(home, plan, change),
-        tick=_tick(plan, change),
-        focals=focals,
-        newcomers=newcomers,
+        tick=tick,
+        focals=dict(others.focals),
+        newcomers=dict(others.newcomers),
         sentence=sentence(change, plan, fix, others, stream),
         filtered=filtered_since(home, of, name, after=change["event_ts"], at=at),
     )
-
-
-def _fixes_then(
-    home: Home,
-    stream: str,
-    change: Mapping[str, Any],
-    late_us: int | None,
-    names: Iterable[str],
-) -> dict[str, Fix | None]:
-    """The last fixes of objects as they counted at a change, by their ids."""
-    at, before = change["event_ts"], change["position"]
-    return {
-        name: fix_at(home, stream, name, at, before, late_us=late_us) for name in names
-    }
 
 
 def _tick(plan: Plan | None, change: Mapping[str, Any]) -> datetime | None:
@@ -224,13 +216,6 @@ def _judged(
     # A `follow` row gives the same version another plan, so of several rows the last one before the change counts.
     before = [row for row in made if row.position <= change["position"]]
     return next(reversed(before), None)
-
-
-def _late_us(stream: StreamSettings | None) -> int | None:
-    """By how much newer another fix must be for one that comes after it to be late; None: only its own object's are."""
-    if stream is None or not (stream.lateness_s or stream.silence_s):
-        return None
-    return round((stream.lateness_s or stream.silence_s or 0.0) * 1e6)
 
 
 def _newcomers(
@@ -261,14 +246,6 @@ def _newcomers(
         "object"
     ].to_pylist()
     return names
-
-
-def _fix(home: Home, stream: str, change: dict[str, Any]) -> Fix | None:
-    return (
-        None
-        if change["fix_ts"] is None
-        else fix_of(home, stream, change["object"], change["fix_ts"])
-    )
 
 
 def _change(
@@ -366,3 +343,119 @@ def _joined(home: Home, plan: Plan | None, change: dict[str, Any]) -> Joined | N
             else (None, {})
         )
     return Joined(layer=layer, version=version, fid=fid, kind=kind, tags=tags)
+
+
+# -- the fixes behind a change, in the table of positions --------------------------------------------------------------
+
+
+def fix_of(home: Home, stream: str, name: str, event_ts: datetime) -> Fix | None:
+    """The fix of an object at an event time, among those that were not filtered.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        name: the object's id.
+        event_ts: its exact time.
+
+    Returns:
+        The first in the log when there are several; None when none is archived (yet).
+    """
+    fixes = _rows(home, stream, [("event_ts", "=", event_ts), ("object", "=", name)])
+    return min(fixes, key=lambda fix: fix.position, default=None)
+
+
+def fixes_at(
+    home: Home,
+    stream: StreamSettings | None,
+    names: Sequence[str],
+    position: int,
+    tick: datetime | None,
+) -> dict[str, Fix | None]:
+    """The last fix of each of some objects, of those that counted when a query was judged at a row of the log.
+
+    Which count the history says, as for `verify`. What is older than the newest snapshot is not read, unless one of
+    the objects said nothing since.
+
+    Args:
+        home: where the tables lie.
+        stream: its settings; None: nobody knows which fixes counted.
+        names: the objects' ids.
+        position: of the row.
+        tick: at which tick it was judged; None: at once, by what stands before the row.
+
+    Returns:
+        By id; None where there was none, or none is archived (yet).
+    """
+    found: dict[str, Fix | None] = dict.fromkeys(names)
+    if stream is None or not names:
+        return found
+    if not tables.exists(home.table("positions", stream.name)):
+        return found
+    controls = controls_of(Log(home.log(stream.name)), position + 1)
+    snapshot = newest_snapshot(home, stream.name, tick)
+    for since in [snapshot.from_ts, None] if snapshot else [None]:
+        past, _ = archived_history(
+            home, stream, controls, position + 1, objects=names, since=since
+        )
+        if tick is None:
+            rows = past.before(position, NEVER).seen
+        else:
+            rows = past.at_tick(position, (tick - _EPOCH) // _US).judged
+        for row in past.events.last(rows).tolist():
+            name, at = past.fixes.ids[row], _EPOCH + int(past.events.ts[row]) * _US
+            found[name] = fix_of(home, stream.name, name, at)
+        if None not in found.values():
+            break
+    return found
+
+
+def filtered_since(
+    home: Home, stream: str, name: str, *, after: datetime | None, at: datetime | None
+) -> Filtered | None:
+    """What a position filter took out of an object's fixes; None when nothing was.
+
+    Args:
+        home: where the tables lie.
+        stream: the stream.
+        name: the object's id.
+        after: only fixes behind this event time; None: from the beginning.
+        at: only fixes up to this event time; None: to the end.
+    """
+    bounds: Filters = [("object", "=", name)]
+    bounds += [("event_ts", ">", after)] if after is not None else []
+    bounds += [("event_ts", "<=", at)] if at is not None else []
+    filtered = [one for one in _records(home, stream, bounds) if one.get(FILTERED)]
+    if not filtered:
+        return None
+    newest = max(
+        filtered, key=lambda one: (one["event_ts"], -one["segment"], -one["row"])
+    )
+    return Filtered(
+        count=len(filtered),
+        fix=_as_fix(newest),
+        reason=newest[FILTERED],
+        value=newest["filtered_value"],
+    )
+
+
+def _rows(home: Home, stream: str, filters: Filters) -> list[Fix]:
+    """The fixes that were not filtered."""
+    records = _records(home, stream, filters)
+    return [_as_fix(record) for record in records if record.get(FILTERED) is None]
+
+
+def _records(home: Home, stream: str, filters: Filters) -> list[dict[str, Any]]:
+    path = home.table("positions", stream)
+    if not tables.exists(path):
+        return []
+    records: list[dict[str, Any]] = tables.read(path, filters=filters).to_pylist()
+    return records
+
+
+def _as_fix(record: dict[str, Any]) -> Fix:
+    own = {*load_contract("positions").arrow_schema().names, *FILTER_COLUMNS}
+    known = ("object", "segment", "row", "event_ts", "x", "y", "gone")
+    return Fix(
+        **{key: record[key] for key in known},
+        attributes={key: value for key, value in record.items() if key not in own},
+    )

@@ -13,8 +13,8 @@ from st_common.errors import ConfigError
 
 if TYPE_CHECKING:
     from st_common.answers.batch import Batch
-    from st_common.checks.evidence import Filtered, Fix
-    from st_common.checks.why import Why
+    from st_common.checks.sentences import Fix
+    from st_common.checks.why import Filtered, Why
     from st_common.config.stream import StreamSettings
 
 

@@ -26,7 +26,6 @@ from st_common.checks.history import (
     clock_of,
     events_of,
     happened_to,
-    marks_of,
 )
 from st_common.controls.reading import rows_of
 from st_common.geometry.space import GLOBE, PLANE
@@ -160,7 +159,7 @@ def past_of(rows: Iterable[Row], layers: Layers, rules: Rules) -> Past:
     ]
     times = _times_of(rules)
     recorded = _recorded(fixes)
-    clock = clock_of(recorded, marks_of(controls), times)
+    clock = clock_of(recorded.position, recorded.ts, controls, times)
     found = happened_to(recorded, clock, times)
     filtered = _filtered(found, fixes, rules)
     is_out = np.array([fix.position in filtered for fix in fixes], bool)

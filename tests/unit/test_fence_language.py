@@ -6,8 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from st_common.checks.evidence import Fix
-from st_common.checks.sentences import Others, sentence
+from st_common.checks.sentences import Fix, Others, sentence
 from st_common.config.columns import Columns
 from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError

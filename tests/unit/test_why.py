@@ -8,9 +8,8 @@ from typer.testing import CliRunner
 
 from st_common import tables
 from st_common.answers.batch import batch_of
-from st_common.checks.evidence import fix_at, fix_of
 from st_common.checks.sentences import Others, sentence
-from st_common.checks.why import why
+from st_common.checks.why import fix_of, fixes_at, why
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
@@ -289,27 +288,19 @@ def test_what_never_was_is_an_error_with_a_hint(home, query, name, more, says):
 
 
 def test_the_last_fix_before_a_tick_is_that_of_brute_force(home):
+    stream = load_streams(home.root / "conf")["taxis"]
     rows = tables.read(home.table("positions", "taxis")).to_pylist()
-    for name in ("taxi-1", "taxi-2", "taxi-3"):
-        for seconds in (0, 1, 2, 3, 4, 5, 99, 100):
-            for before in (position_of(1, 1), position_of(2, 1), position_of(3, 3)):
-                at = T0 + timedelta(seconds=seconds)
-                own = [r for r in rows if r["object"] == name and r["event_ts"] <= at]
-                own = [r for r in own if position_of(r["segment"], r["row"]) < before]
-                last = max(own, key=lambda r: r["event_ts"], default=None)
-                found = fix_at(home, "taxis", name, at, before)
-                assert (found and found.position) == (
-                    last and position_of(last["segment"], last["row"])
-                )
-    late = fix_at(
-        home,
-        "taxis",
-        "taxi-3",
-        T0 + timedelta(seconds=200),
-        position_of(9, 0),
-        late_us=1_000_000,
-    )
-    assert late is not None, "with a lateness of a second it was on time"
+    rows = [row | {"position": position_of(row["segment"], row["row"])} for row in rows]
+    names = ["taxi-1", "taxi-2", "taxi-3"]
+    for tick in (T0 + timedelta(seconds=seconds) for seconds in (0, 1, 2, 3, 4, 5, 99)):
+        past = min(row["position"] for row in rows if row["event_ts"] > tick)
+        found = fixes_at(home, stream, names, past, tick)
+        for name in names:
+            own = [r for r in rows if r["object"] == name and r["event_ts"] <= tick]
+            last = max(own, key=lambda r: r["event_ts"], default=None)
+            one = found[name]
+            assert (one and one.position) == (last and last["position"])
+    assert fixes_at(home, None, names, past, tick) == dict.fromkeys(names)
     assert fix_of(home, "taxis", "taxi-9", T0) is None
 
 
@@ -329,9 +320,9 @@ def test_a_fix_that_came_when_its_object_was_silent_is_not_the_last_that_counted
     engine = LocalEngine(home, stream)
     commit(engine, Archive(home, stream))
     engine.close()
-    at, before = T0 + timedelta(seconds=300), position_of(9, 0)
-    assert fix_at(home, "taxis", "bus", at, before, late_us=60_000_000).x == 1
-    assert fix_at(home, "taxis", "bus", at, before).x == 5
+    found = fixes_at(home, stream, ["bus"], position_of(9, 0), None)["bus"]
+    assert found is not None
+    assert found.x == 1
 
 
 @pytest.fixture
