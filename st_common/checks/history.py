@@ -86,9 +86,15 @@ class Clock:
             np.searchsorted(self.position, position)
         ]
 
+    def row_past(self, us: int) -> int:
+        """The same row for one time."""
+        place = int(np.searchsorted(self.after, us, side="right"))
+        return int(self.position[place]) if place < len(self.position) else LATER
+
     def at(self, position: int) -> int:
         """The clock just before one row of the log."""
-        return int(self.just_before(np.array([position]))[0])
+        place = int(np.searchsorted(self.position, position))
+        return int(self.before[place]) if place < len(self.before) else self.now
 
     def time_at(self, position: int) -> int:
         """The time of what is judged at a row of the log: the clock; before it had one the beginning of time."""

@@ -9,9 +9,9 @@ Around a region that goes with an object a machine takes a row at each tick at w
 to a focal one. All rows are found as columns, some objects at a time; machines take those that came near once.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import NamedTuple
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -29,9 +29,8 @@ from st_common.checks.history import (
 from st_common.query.fence import Event, Fence
 from st_common.query.incident import Incident
 from st_common.query.plan import Plan
-from st_common.reference.fence import Machine, Seen, Side, seen
+from st_common.reference.fence import Machine, Partners, Seen, Side, by_row, seen
 from st_common.reference.incident import Stretch
-from st_common.reference.incident import Told as StretchTold
 from st_common.reference.members import joined, qualified
 from st_common.reference.metric import Bools, Floats, Ints, Objects, certain
 from st_common.reference.moving_fence import Met, satisfying, seen_around, sides
@@ -73,8 +72,7 @@ class Told(NamedTuple):
     worst: float | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moment:
+class Here(NamedTuple):
     """A row of the log, and the event time of what takes effect there; `known` is the event that does, by its row."""
 
     row: int
@@ -107,15 +105,6 @@ class Period:
         return np.append(self.before, self.came[events.kind[self.came] == FIX])
 
 
-@dataclass(slots=True)
-class Visits:
-    """The machine of an object and a target, at which row it came in, and from which row on that is in doubt."""
-
-    machine: Machine = field(default_factory=Machine)
-    since_row: int = 0
-    doubted_row: int | None = None
-
-
 @dataclass(frozen=True, slots=True)
 class Lived:
     """What must have been told, who is in (or which incidents are open), and from where to where that is in doubt."""
@@ -132,27 +121,90 @@ class Lived:
 
 def lived(query: Registered, history: History) -> Lived:
     """Everything that a fence or incidents must have told since the query was registered, and who is in in the end."""
+    life: _Life[Any]
     if query.plan.incident is not None:
-        return _lived_incidents(query, history)
-    life = _MovingLife(query, history) if query.plan.by_ticks else _Life(query, history)
-    for period in periods_of(query, history):
-        life.live(period)
-    return life.ended()
-
-
-def periods_of(query: Registered, history: History) -> Iterator[Period]:
-    """The eras of a query with what happened in them."""
+        life = _Incidents(query, history)
+    else:
+        of = _MovingVisits if query.plan.by_ticks else _Visits
+        life = of(query, history)
     events = history.events
     for number, (era, end) in enumerate(query.spans()):
-        before = np.flatnonzero(events.effect < era.position)
+        before = events.alive(np.flatnonzero(events.effect < era.position))
         came = (events.effect > era.position) & (events.effect < end)
-        yield Period(
-            number=number,
-            era=era,
-            before=events.alive(before),
-            came=np.flatnonzero(came),
-            end=end,
+        life.live(
+            Period(
+                number=number,
+                era=era,
+                before=before,
+                came=np.flatnonzero(came),
+                end=end,
+            )
         )
+    life.end()
+    return life.lived
+
+
+Of = TypeVar("Of", Machine, Stretch)
+
+
+@dataclass(slots=True)
+class _Own(Generic[Of]):
+    """What is known of an object and a target.
+
+    Attributes:
+        name: the object.
+        target: the feature, or None for the region.
+        of: the machine of its visits, or the stretch of fixes of an incident.
+        row: the row of the log at which it came in; of incidents that of its last fix.
+        known: the last fix of a stretch, by its row among the events.
+        doubted_row: from which row of the log on it is in doubt; None: it is not.
+    """
+
+    name: str
+    target: Target
+    of: Of
+    row: int = 0
+    known: int = -1
+    doubted_row: int | None = None
+
+
+class _Life(Generic[Of]):
+    """What fences and incidents share: all objects with their targets, and what was told of them."""
+
+    def __init__(self, query: Registered, history: History) -> None:
+        self._query, self._history = query, history
+        self._events, self._clock = history.events, history.clock
+        self._era = 0
+        self._own: dict[str, dict[Target, _Own[Of]]] = {}
+        self.lived = Lived([], set(), {})
+
+    def live(self, period: Period) -> None:
+        """The next era of the query."""
+        raise NotImplementedError
+
+    def end(self) -> None:
+        """The end of the log, or of the query: then all visits and incidents are over."""
+        raise NotImplementedError
+
+    def _came(self, period: Period) -> Iterator[tuple[str, int, int, Here]]:
+        """What came in an era, object by object: whose, of what kind, the number of the fix, and where it is."""
+        events, came = self._events, period.came
+        columns = events.kind[came], events.effect[came], events.event[came], came
+        names, number = self._history.fixes.ids[came].tolist(), len(period.before) - 1
+        lists = (column.tolist() for column in columns)
+        for name, kind, row, event_us, at in zip(names, *lists, strict=True):
+            number += kind == FIX
+            yield name, kind, number, Here(row, event_us, at)
+
+    def _all(self) -> list[_Own[Of]]:
+        return [own for targets in self._own.values() for own in targets.values()]
+
+    def _doubt(self, own: _Own[Of], row: int) -> None:
+        """What is in doubt of it is so up to a row of the log."""
+        if own.doubted_row is not None:
+            spans = self.lived.doubtful.setdefault((own.name, own.target), [])
+            spans.append((own.doubted_row, row))
+            own.doubted_row = None
 
 
 def _fence_of(plan: Plan) -> Fence:
@@ -160,30 +212,25 @@ def _fence_of(plan: Plan) -> Fence:
     return plan.fence
 
 
-class _Life:
-    """The visits of all objects, and what was told of them."""
+class _Visits(_Life[Machine]):
+    """The visits of all objects."""
 
     _tick_us = 1
 
     def __init__(self, query: Registered, history: History) -> None:
-        self._query, self._history = query, history
-        self._events, self._clock = history.events, history.clock
-        self._fence, self._era = _fence_of(query.eras[0].plan), 0
-        self._rows = np.append(history.clock.position, LATER)
-        self._visits: dict[str, dict[Target, Visits]] = {}
+        super().__init__(query, history)
+        self._fence = _fence_of(query.eras[0].plan)
         self._known: dict[str, int] = {}
-        self._lived = Lived([], set(), {})
 
     def live(self, period: Period) -> None:
-        """The next era of the query."""
-        rows = period.fixes(self._events)
-        history, fixes = self._history, self._history.fixes
+        """See `_Life.live`."""
+        rows, fixes = period.fixes(self._events), self._history.fixes
         before = self._events.before[rows]
         x, y = (
             np.where(before >= 0, column[before], np.nan)
             for column in (fixes.x, fixes.y)
         )
-        features = features_in(period.era, history)
+        features = features_in(period.era, self._history)
         sight = seen(period.plan, fixes.take(rows), (x, y), features)
         self._begin(period, sight)
         self._take(period, sight)
@@ -193,205 +240,150 @@ class _Life:
 
         A fence in the place of another goes on with the visits of that one, and tells who is in.
         """
-        now = self._clock.time_at(period.start)
-        here = Moment(row=period.start, event_us=now)
+        here = Here(period.start, self._clock.time_at(period.start))
         if period.era.is_kept:
             self._take_over(period, here)
         else:
             self._fence, self._era = _fence_of(period.plan), period.number
             self._judge_anew(period, sight, here)
 
-    def _take_over(self, period: Period, here: Moment) -> None:
+    def _take_over(self, period: Period, here: Here) -> None:
         """Whoever is in leaves the query that is replaced, and is in the new one at once."""
         going_on = []
-        for name, own in self._visits.items():
-            for target, visits in own.items():
-                self._dwell(name, target, visits, here)
-                if visits.machine.since_us is not None:
-                    going_on.append((name, target))
-                    if self._fence.has_answer:
-                        lasted_s = visits.machine.lasted_s(here.event_us)
-                        self._tell(name, target, "exit", "replaced", here, lasted_s)
+        for own in self._all():
+            self._dwell(own, here)
+            if own.of.since_us is not None:
+                going_on.append(own)
+                if self._fence.has_answer:
+                    lasted_s = own.of.lasted_s(here.event_us)
+                    self._tell(own, "exit", "replaced", here, lasted_s)
         self._fence, self._era = _fence_of(period.plan), period.number
-        event: Event = "enter" if self._fence.has_answer else "inside"
-        for name, target in going_on:
-            self._tell(name, target, event, "registered", here)
+        for own in going_on:
+            self._tell(own, self._present, "registered", here)
 
-    def _judge_anew(self, period: Period, sight: Seen, here: Moment) -> None:
+    @property
+    def _present(self) -> Event:
+        """The event by which a query tells who is in at its beginning."""
+        return "enter" if self._fence.has_answer else "inside"
+
+    def _judge_anew(self, period: Period, sight: Seen, here: Here) -> None:
         names = self._history.fixes.ids[period.before].tolist()
         for row, name in enumerate(names):
-            own = self._visits.setdefault(name, {})
-            for target in {*own, *sight.inside.get(row, {})}:
+            targets = self._own.setdefault(name, {})
+            for target in {*targets, *sight.inside.get(row, {})}:
                 is_sure = sight.is_sure(row, target)
-                visits = self._visits_of(name, target, here, is_sure=is_sure)
-                side = sight.side(row, target)
-                is_in = visits.machine.since_us is not None
+                own = self._own_of(name, target, here, is_sure=is_sure)
+                side, is_in = sight.side(row, target), own.of.since_us is not None
                 if is_in and side == "out":
-                    self._end(name, target, visits, period.era.cause, here)
+                    self._exit(own, period.era.cause, here)
                 elif not is_in and side == "in":
-                    visits.machine.begin(here.event_us)
-                    visits.since_row = period.start
-                    event: Event = "enter" if self._fence.has_answer else "inside"
-                    self._tell(name, target, event, period.era.cause, here)
+                    own.of.begin(here.event_us)
+                    own.row = period.start
+                    self._tell(own, self._present, period.era.cause, here)
 
     def _take(self, period: Period, sight: Seen) -> None:
         """All that came then, object by object."""
-        events, came = self._events, period.came
-        gap_us = events.ts[came] - events.ts[events.before[came]]
-        columns = (
-            self._history.fixes.ids[came],
-            events.kind[came],
-            events.effect[came],
-            events.event[came],
-            gap_us,
-            came,
-        )
-        row = len(period.before) - 1
-        has_region = period.plan.join is None
-        tells_outside = "outside" in self._fence.events
-        lists = (column.tolist() for column in columns)
-        for name, kind, effect, event, passed_us, at in zip(*lists, strict=True):
-            if kind == FIX and not tells_outside:
-                # Most fixes are far from a fence, of objects that are out: they change nothing.
-                has_to_do = sight.has_to_do(row + 1)
-                if not has_to_do and not self._is_under_way(name):
-                    row += 1
-                    continue
-            here = Moment(row=effect, event_us=event, known=at)
+        region: set[Target] = {None} if period.plan.join is None else set()
+        tells_outside, ts = "outside" in self._fence.events, self._events.ts
+        for name, kind, row, here in self._came(period):
             if kind != FIX:
                 self._end_object(name, "gone" if kind == GONE else "expired", here)
                 continue
-            row += 1
-            known = {*self._visits.setdefault(name, {}), *sight.targets(row)}
-            for target in {*known, None} if has_region else known:
-                is_passed = target in sight.passed.get(row, {})
+            is_far = not tells_outside and not sight.has_to_do(row)
+            if is_far and not self._is_under_way(name):
+                continue  # most fixes are far from a fence, of objects that are out: they change nothing
+            targets = self._own.setdefault(name, {})
+            for target in {*targets, *sight.targets(row), *region}:
                 is_sure = sight.is_sure(row, target)
-                visits = self._visits_of(name, target, here, is_sure=is_sure)
-                side = sight.side(row, target)
-                gap = passed_us if is_passed else None
-                self._judge(name, target, visits, side, gap, here)
-            self._known[name] = at
+                own = self._own_of(name, target, here, is_sure=is_sure)
+                gap_us = None
+                if target in sight.passed.get(row, {}):
+                    gap_us = int(ts[here.known] - ts[self._events.before[here.known]])
+                self._judge(own, sight.side(row, target), gap_us, here)
+            self._known[name] = here.known
 
     def _is_under_way(self, name: str) -> bool:
         """Whether an object is in somewhere, or has fixes in a row that count for it."""
-        own = self._visits.get(name)
-        return own is not None and any(
-            visits.machine.since_us is not None or visits.machine.row_us
-            for visits in own.values()
+        targets = self._own.get(name)
+        return targets is not None and any(
+            own.of.since_us is not None or own.of.row_us for own in targets.values()
         )
 
     def _judge(
-        self,
-        name: str,
-        target: Target,
-        visits: Visits,
-        side: Side,
-        gap_us: int | None,
-        here: Moment,
+        self, own: _Own[Machine], side: Side, gap_us: int | None, here: Here
     ) -> None:
-        machine = visits.machine
-        lasted_s = machine.lasted_s(here.event_us)
-        for event in machine.take(self._fence, side, here.event_us, gap_us):
+        lasted_s = own.of.lasted_s(here.event_us)
+        for event in own.of.take(self._fence, side, here.event_us, gap_us):
             if event == "enter":
-                visits.since_row = here.row
+                own.row = here.row
             cause, value = ("leave", lasted_s) if event == "exit" else (event, None)
-            self._tell(name, target, event, cause, here, value)
+            self._tell(own, event, cause, here, value)
 
-    def _visits_of(
-        self, name: str, target: Target, here: Moment, *, is_sure: bool
-    ) -> Visits:
+    def _own_of(
+        self, name: str, target: Target, here: Here, *, is_sure: bool
+    ) -> _Own[Machine]:
         """The visits of an object, after what they were told to last by now; in doubt where a distance is."""
-        visits = self._visits.setdefault(name, {}).setdefault(target, Visits())
-        self._dwell(name, target, visits, here)
-        if visits.doubted_row is None and not is_sure:
-            visits.doubted_row = here.row
-        return visits
+        targets = self._own.setdefault(name, {})
+        own = targets.get(target)
+        if own is None:
+            own = targets[target] = _Own(name, target, Machine())
+        self._dwell(own, here)
+        if own.doubted_row is None and not is_sure:
+            own.doubted_row = here.row
+        return own
 
-    def _end_object(self, name: str, cause: str, here: Moment) -> None:
-        for target, visits in self._visits.pop(name, {}).items():
-            self._dwell(name, target, visits, here)
-            if visits.machine.since_us is not None:
-                self._end(name, target, visits, cause, here)
-            self._doubt(name, target, visits, here.row)
+    def _end_object(self, name: str, cause: str, here: Here) -> None:
+        for own in self._own.pop(name, {}).values():
+            self._dwell(own, here)
+            self._exit(own, cause, here)
+            self._doubt(own, here.row)
 
-    def _end(
-        self,
-        name: str,
-        target: Target,
-        visits: Visits,
-        cause: str,
-        here: Moment,
-    ) -> None:
+    def _exit(self, own: _Own[Machine], cause: str, here: Here) -> None:
         """Where no fix or silence is the reason an end is told to who has an answer alone."""
-        lasted_s = visits.machine.end(here.event_us)
+        if own.of.since_us is None:
+            return
+        lasted_s = own.of.end(here.event_us)
         if self._fence.has_answer or cause in ("gone", "expired"):
-            self._tell(name, target, "exit", cause, here, lasted_s)
+            self._tell(own, "exit", cause, here, lasted_s)
 
-    def _dwell(self, name: str, target: Target, visits: Visits, here: Moment) -> None:
+    def _dwell(self, own: _Own[Machine], here: Here) -> None:
         """A visit had lasted long enough before this moment; who leaves at that very one has not stayed."""
-        at_us, since_us = visits.machine.dwells_us(self._fence), visits.machine.since_us
+        at_us, since_us = own.of.dwells_us(self._fence), own.of.since_us
         if at_us is None or since_us is None:
             return
         at_us = -(-at_us // self._tick_us) * self._tick_us
-        past = int(self._rows[np.searchsorted(self._clock.after, at_us, side="right")])
-        told = Moment(
-            row=max(past, visits.since_row),
-            event_us=at_us,
-            known=self._known.get(name, -1),
-        )
-        if (told.row, told.event_us) < (here.row, here.event_us):
-            visits.machine.has_dwelled = True
-            lasted_s = (at_us - since_us) / 1e6
-            self._tell(name, target, "dwell", "dwell", told, lasted_s)
+        row = max(self._clock.row_past(at_us), own.row)
+        if (row, at_us) < (here.row, here.event_us):
+            own.of.has_dwelled = True
+            then = Here(row, at_us, self._known.get(own.name, -1))
+            self._tell(own, "dwell", "dwell", then, (at_us - since_us) / 1e6)
 
     def _tell(
         self,
-        name: str,
-        target: Target,
+        own: _Own[Machine],
         event: Event,
         cause: str,
-        here: Moment,
+        here: Here,
         value: float | None = None,
     ) -> None:
         if event not in self._fence.events:
             return
         sign = {"enter": 1, "exit": -1}.get(event, 0) if self._fence.has_answer else 0
-        self._lived.told.append(
-            Told(
-                here.row,
-                name,
-                target,
-                sign,
-                cause,
-                here.event_us,
-                value,
-                here.known,
-                self._era,
-            )
-        )
+        row, event_us, known = here
+        what = row, own.name, own.target, sign, cause, event_us, value, known
+        self.lived.told.append(Told(*what, self._era))
 
-    def _doubt(self, name: str, target: Target, visits: Visits, row: int) -> None:
-        if visits.doubted_row is not None:
-            spans = self._lived.doubtful.setdefault((name, target), [])
-            spans.append((visits.doubted_row, row))
-
-    def ended(self) -> Lived:
-        """All of it, up to where the log was read, or where the query ended: then all visits do."""
+    def end(self) -> None:
+        """See `_Life.end`."""
         row, is_over = self._query.end, self._query.end != LATER
-        end = Moment(row=_END, event_us=_END)
-        if is_over:
-            end = Moment(row=row, event_us=self._clock.time_at(row))
-        for name, own in self._visits.items():
-            for target, visits in own.items():
-                self._dwell(name, target, visits, end)
-                self._doubt(name, target, visits, _END)
-                if visits.machine.since_us is None:
-                    continue
-                if is_over:
-                    self._end(name, target, visits, self._query.end_cause, end)
-                elif self._fence.has_answer:
-                    self._lived.inside.add((name, target))
-        return self._lived
+        here = Here(row, self._clock.time_at(row)) if is_over else Here(_END, _END)
+        for own in self._all():
+            self._dwell(own, here)
+            self._doubt(own, _END)
+            if is_over:
+                self._exit(own, self._query.end_cause, here)
+            elif own.of.since_us is not None and self._fence.has_answer:
+                self.lived.inside.add((own.name, own.target))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -423,36 +415,23 @@ def _ticked(history: History) -> _Ticked:
     # Events of an object lie together: their objects are numbered in that order.
     is_another = np.append(True, np.diff(events.code[rows]) != 0)[: len(rows)]
     code = np.cumsum(is_another) - 1
-    when = np.stack([events.due[rows], events.tick[rows]], axis=1)
-    ticks, number = np.unique(when, axis=0, return_inverse=True)
+    due, tick = events.due[rows], events.tick[rows]
+    order = np.lexsort((tick, due))
+    is_next = (np.diff(due[order]) != 0) | (np.diff(tick[order]) != 0)
+    is_first = np.append(True, is_next)[: len(rows)]
+    number = np.empty(len(rows), np.int64)
+    number[order] = np.cumsum(is_first) - 1
     return _Ticked(
         rows=rows,
-        number=number.reshape(-1),
-        due=ticks[:, 0],
-        tick=ticks[:, 1],
+        number=number,
+        due=due[order[is_first]],
+        tick=tick[order[is_first]],
         name=history.fixes.ids[rows[is_another]],
         code=code,
     )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Rows:
-    """What machines take, in their order: of which object, when, where it is, and whether that is beyond doubt.
-
-    `known` is the last event of the object. `ended` is why the object or a focal one does not live, None where all do;
-    then the side says nothing.
-    """
-
-    name: Sequence[str]
-    row: Sequence[int]
-    event_us: Sequence[int]
-    side: Sequence[Side]
-    sure: Sequence[bool]
-    ended: Sequence[str | None]
-    known: Sequence[int]
-
-
-class _MovingLife(_Life):
+class _MovingVisits(_Visits):
     """The visits of all objects at ticks, at a region that goes with an object."""
 
     _first_tick_us = NEVER
@@ -463,57 +442,51 @@ class _MovingLife(_Life):
         self._ticked = _ticked(history)
 
     def live(self, period: Period) -> None:
-        """The next era: who is in at its beginning, then tick by tick."""
-        before = self._clock.at(period.start)
-        here = Moment(row=period.start, event_us=self._clock.time_at(period.start))
+        """The next era: who is in at its beginning, then tick by tick; who never was in has no visit to tell of."""
         if period.era.cause == "registered" or period.era.is_kept:
-            self._first_tick_us = -(-before // self._tick_us) * self._tick_us
+            self._first_tick_us = self._history.tick_open_at(period.start)
         fixes = self._history.fixes.take(period.before)
         if not period.era.is_kept:
-            self._end_dead(set(fixes.ids), period.era.cause, here)
+            self._end_dead(set(fixes.ids), period.era.cause, period.start)
         self._begin(period, seen_around(period.plan, fixes))
-        for rows in self._rows_in(period):
-            self._take_ticks(rows)
-
-    def _end_dead(self, alive: set[str], cause: str, here: Moment) -> None:
-        """Ends the visits of objects whose end is known, and not yet judged at a tick."""
-        for name in {*self._visits} - alive:
-            for target, visits in self._visits[name].items():
-                self._dwell(name, target, visits, here)
-                if visits.machine.since_us is not None:
-                    self._end(name, target, visits, cause, here)
-
-    def _take_ticks(self, rows: _Rows) -> None:
-        """What ticks say, object by object; those that never were in have no visit to tell of."""
-        columns = (getattr(rows, name) for name in _Rows.__dataclass_fields__)
-        for name, row, event_us, side, is_sure, ended, known in zip(
-            *columns, strict=True
-        ):
-            if name not in self._visits and side != "in":
+        for name, side, is_sure, ended, here in self._rows_in(period):
+            if name not in self._own and side != "in":
                 continue
-            here = Moment(row=row, event_us=event_us, known=known)
             if ended is not None:
                 self._end_object(name, ended, here)
                 continue
-            visits = self._visits_of(name, None, here, is_sure=is_sure)
-            self._judge(name, None, visits, side, None, here)
-            self._known[name] = known
+            own = self._own_of(name, None, here, is_sure=is_sure)
+            self._judge(own, side, None, here)
+            self._known[name] = here.known
+
+    def _end_dead(self, alive: set[str], cause: str, row: int) -> None:
+        """Ends the visits of objects whose end is known, and not yet judged at a tick."""
+        here = Here(row, self._clock.time_at(row))
+        for own in self._all():
+            if own.name not in alive:
+                self._dwell(own, here)
+                self._exit(own, cause, here)
 
     def _tell(
         self,
-        name: str,
-        target: Target,
+        own: _Own[Machine],
         event: Event,
         cause: str,
-        here: Moment,
+        here: Here,
         value: float | None = None,
     ) -> None:
         """The tick in which a query was registered has fixes from before it: who stays in is not told there."""
         if cause != "inside" or here.event_us > self._first_tick_us:
-            super()._tell(name, target, event, cause, here, value)
+            super()._tell(own, event, cause, here, value)
 
-    def _rows_in(self, period: Period) -> Iterator[_Rows]:
-        """What machines take at the ticks that are judged in an era, some objects at a time."""
+    def _rows_in(
+        self, period: Period
+    ) -> Iterator[tuple[str, Side, bool, str | None, Here]]:
+        """What machines take at the ticks that are judged in an era, in their order, some objects at a time.
+
+        Whose, where it is, whether that is beyond doubt, why the object or a focal one does not live (None: all do;
+        else the side says nothing), and when.
+        """
         ticked, plan = self._ticked, period.plan
         numbers = np.flatnonzero(
             (ticked.due > period.start) & (ticked.due < period.end)
@@ -528,11 +501,11 @@ class _MovingLife(_Life):
         parts = max(1, len(others) * (len(of_focal) + 1) // _MOST_ROWS)
         for codes in np.array_split(others, parts):
             code, number = _touched(ticked, codes, numbers, of_focal)
-            yield self._judged(plan, code, number, holds, focals)
+            yield from self._judged(plan, code, number, holds, focals)
 
     def _judged(
         self, plan: Plan, code: Ints, number: Ints, holds: Bools, focals: Sequence[int]
-    ) -> _Rows:
+    ) -> Iterator[tuple[str, Side, bool, str | None, Here]]:
         """Where objects are at ticks; `holds` says which events satisfy the condition."""
         ticked = self._ticked
         own = ticked.at(code, number)
@@ -550,16 +523,10 @@ class _MovingLife(_Life):
         live = np.flatnonzero(ended == FIX)
         side[live], sure[live] = self._seen(plan, own[live], others[:, live], holds)
         order = np.lexsort((number, code))
-        columns: dict[str, np.ndarray] = {
-            "name": ticked.name[code],
-            "row": ticked.due[number],
-            "event_us": ticked.tick[number],
-            "side": side,
-            "sure": sure,
-            "ended": _CAUSES[ended],
-            "known": ticked.rows[own],
-        }
-        return _Rows(**{name: one[order].tolist() for name, one in columns.items()})
+        when = ticked.due[number], ticked.tick[number], ticked.rows[own]
+        here = map(Here, *(one[order].tolist() for one in when))
+        columns = ticked.name[code], side, sure, _CAUSES[ended]
+        yield from zip(*(one[order].tolist() for one in columns), here, strict=True)
 
     def _seen(
         self, plan: Plan, own: Ints, others: np.ndarray, holds: Bools
@@ -582,15 +549,10 @@ def _touched(
 ) -> tuple[Ints, Ints]:
     """Objects and ticks at which something happened to them, or to a focal object; sorted, each pair once."""
     own = np.isin(ticked.code, codes) & np.isin(ticked.number, numbers)
-    pairs = np.concatenate(
-        [
-            np.stack([ticked.code[own], ticked.number[own]], axis=1),
-            np.stack(
-                [np.repeat(codes, len(of_focal)), np.tile(of_focal, len(codes))], axis=1
-            ),
-        ]
-    )
-    code, number = np.unique(pairs, axis=0).T
+    width = len(ticked.due) + 1
+    at_focal = (codes[:, None] * width + of_focal).ravel()
+    keys = np.append(ticked.code[own] * width + ticked.number[own], at_focal)
+    code, number = np.divmod(np.unique(keys), width)
     return code, number
 
 
@@ -598,31 +560,9 @@ def _touched(
 class _Holding:
     """Of fixes by their rows: the targets that it holds for (and whether beyond doubt), what ends one, values."""
 
-    holds: Mapping[int, Mapping[Target, bool]]
+    holds: Partners
     ends: Bools
     value: Objects
-
-
-@dataclass(slots=True)
-class _Own:
-    """The stretch of an object and a target: at which row its last fix counted, and from which row it is in doubt."""
-
-    name: str
-    target: Target
-    stretch: Stretch = field(default_factory=Stretch)
-    last_row: int = -1
-    known: int = -1
-    doubted_row: int | None = None
-
-
-def _lived_incidents(query: Registered, history: History) -> Lived:
-    life = _IncidentLife(query, history)
-    for period in periods_of(query, history):
-        sight = _holding(period, history)
-        if period.number:
-            life.judge_again(period, sight)
-        life.take(period, sight)
-    return life.ended()
 
 
 def _incident_of(plan: Plan) -> Incident:
@@ -636,146 +576,110 @@ def _holding(period: Period, history: History) -> _Holding:
     until, worst = _incident_of(plan).until, _incident_of(plan).worst
     nothing, none = np.zeros(len(fixes), bool), np.full(len(fixes), None, object)
     features = features_in(period.era, history)
-    pairs = joined(plan, fixes, qualified(plan, fixes), features)
-    holds: dict[int, dict[Target, bool]] = {}
-    parts = zip(pairs.row.tolist(), pairs.partner, pairs.sure.tolist(), strict=True)
-    for row, partner, sure in parts:
-        holds.setdefault(row, {})[partner] = sure
     return _Holding(
-        holds=holds,
+        holds=by_row(joined(plan, fixes, qualified(plan, fixes), features)),
         ends=nothing if until is None else fixes.is_true(until),
         value=none if worst is None else fixes.of.values(worst.argument, fixes.rows),
     )
 
 
-class _IncidentLife:
-    """The stretches of all objects, and what was told of them."""
+class _Incidents(_Life[Stretch]):
+    """The stretches of all objects."""
 
     def __init__(self, query: Registered, history: History) -> None:
-        self._query, self._history = query, history
-        self._clock, self._incident = history.clock, _incident_of(query.eras[0].plan)
-        self._own: dict[str, dict[Target, _Own]] = {}
-        self._lived = Lived([], set(), {})
-        self._tells_on, self._era = False, 0
+        super().__init__(query, history)
+        self._incident = _incident_of(query.eras[0].plan)
 
-    def judge_again(self, period: Period, sight: _Holding) -> None:
+    def live(self, period: Period) -> None:
+        """See `_Life.live`."""
+        sight = _holding(period, self._history)
+        if period.number:
+            self._judge_again(period, sight)
+        tells_on = period.plan.emit == "every"
+        for name, kind, fix, here in self._came(period):
+            targets = self._own.setdefault(name, {})
+            holds = sight.holds.get(fix, {}) if kind == FIX else {}
+            for target in {*targets, *holds}:
+                own = targets.get(target)
+                if own is None:
+                    own = targets[target] = _Own(name, target, Stretch(), row=-1)
+                self._break(own, here)
+                if kind == FIX:
+                    self._take(own, sight, fix, here, tells_on=tells_on)
+                else:
+                    self._end(own, "gone" if kind == GONE else "expired", here)
+                    self._doubt(own, here.row)
+
+    def _judge_again(self, period: Period, sight: _Holding) -> None:
         """Another version of the layer, or another area: without UNTIL the last fix says what goes on."""
         self._era = period.number
-        row, now = period.start, self._clock.time_at(period.start)
+        here = Here(period.start, self._clock.time_at(period.start))
         names = self._history.fixes.ids[period.before].tolist()
         last_row = {name: at for at, name in enumerate(names)}
         for own in self._all():
-            self._break(own, row, LATER)
+            self._break(own, Here(period.start, LATER))
             holds = sight.holds.get(last_row.get(own.name, -1), {})
             goes_on = own.target in holds or self._incident.until is not None
-            if own.stretch.is_open and not goes_on:
-                self._end(own, period.era.cause, row, now, -1)
+            if own.of.is_open and not goes_on:
+                self._end(own, period.era.cause, here)
             elif own.doubted_row is None and not holds.get(own.target, True):
-                own.doubted_row = row
+                own.doubted_row = here.row
 
-    def take(self, period: Period, sight: _Holding) -> None:
-        """All that came then, object by object."""
-        self._tells_on = period.plan.emit == "every"
-        events, came = self._history.events, period.came
-        columns = (
-            self._history.fixes.ids[came],
-            events.kind[came],
-            events.effect[came],
-            events.event[came],
-            came,
-        )
-        lists, fix = (column.tolist() for column in columns), len(period.before) - 1
-        for name, kind, row, event_us, at in zip(*lists, strict=True):
-            targets = self._own.setdefault(name, {})
-            fix += kind == FIX
-            holds = sight.holds.get(fix, {}) if kind == FIX else {}
-            for target in {*targets, *holds}:
-                own = targets.setdefault(target, _Own(name, target))
-                self._break(own, row, event_us)
-                if kind == FIX:
-                    told = self._taken(own, sight, fix, event_us)
-                    own.last_row, own.known = row, at
-                    self._tell_of(own, told, row, event_us)
-                    if own.doubted_row is None and not holds.get(target, True):
-                        own.doubted_row = row
-                else:
-                    cause = "gone" if kind == GONE else "expired"
-                    self._end(own, cause, row, event_us, at)
-                    self._doubt(own, row)
-
-    def _taken(
-        self, own: _Own, sight: _Holding, fix: int, event_us: int
-    ) -> StretchTold | None:
-        value = sight.value[fix]
-        return own.stretch.take(
+    def _take(
+        self,
+        own: _Own[Stretch],
+        sight: _Holding,
+        fix: int,
+        here: Here,
+        *,
+        tells_on: bool,
+    ) -> None:
+        """What a fix does to an incident."""
+        holds, value = sight.holds.get(fix, {}), sight.value[fix]
+        told = own.of.take(
             self._incident,
-            event_us,
-            holds=own.target in sight.holds.get(fix, {}),
+            here.event_us,
+            holds=own.target in holds,
             ends=bool(sight.ends[fix]),
             value=None if value is None else float(value),
         )
-
-    def _tell_of(
-        self, own: _Own, told: StretchTold | None, row: int, event_us: int
-    ) -> None:
-        """What a fix did, where it is told of."""
+        own.row, own.known = here.row, here.known
         if told == "ended":
-            self._end(own, "ended", row, event_us, own.known)
-        elif told == "started" or (told == "ongoing" and self._tells_on):
-            self._tell(own, told, row, event_us, own.known)
+            self._end(own, "ended", here)
+        elif told == "started" or (told == "ongoing" and tells_on):
+            self._tell(own, told, here)
+        if own.doubted_row is None and not holds.get(own.target, True):
+            own.doubted_row = here.row
 
-    def _break(self, own: _Own, row: int, event_us: int) -> None:
+    def _break(self, own: _Own[Stretch], here: Here) -> None:
         """Ends what the gap before this row ended: the next event is too far away, or comes after the clock did."""
-        end = own.stretch.broken_us(self._incident)
+        end = own.of.broken_us(self._incident)
         if end is None:
             return
-        at = max(int(self._clock.first_past(np.array([end]))[0]), own.last_row)
-        if at < LATER and (event_us > end or row > at) and at <= row:
-            self._end(own, "gap", at, own.stretch.at_us[-1], own.known)
+        at = max(self._clock.row_past(end), own.row)
+        if at < LATER and (here.event_us > end or here.row > at) and at <= here.row:
+            self._end(own, "gap", Here(at, own.of.at_us[-1], own.known))
 
-    def _end(self, own: _Own, cause: str, row: int, event_us: int, known: int) -> None:
-        if own.stretch.is_open:
-            self._tell(own, cause, row, event_us, known)
-        own.stretch.forget()
+    def _end(self, own: _Own[Stretch], cause: str, here: Here) -> None:
+        if own.of.is_open:
+            self._tell(own, cause, here)
+        own.of.forget()
 
-    def _tell(self, own: _Own, cause: str, row: int, event_us: int, known: int) -> None:
-        stretch = own.stretch
-        self._lived.told.append(
-            Told(
-                row,
-                own.name,
-                own.target,
-                _SIGNS.get(cause, -1),
-                cause,
-                event_us,
-                stretch.lasted_s(event_us),
-                known,
-                self._era,
-                stretch.at_us[0],
-                stretch.worst(self._incident),
-            )
-        )
+    def _tell(self, own: _Own[Stretch], cause: str, here: Here) -> None:
+        row, event_us, known = here
+        sign, lasted_s = _SIGNS.get(cause, -1), own.of.lasted_s(event_us)
+        what = row, own.name, own.target, sign, cause, event_us, lasted_s, known
+        worst = own.of.worst(self._incident)
+        self.lived.told.append(Told(*what, self._era, own.of.at_us[0], worst))
 
-    def _doubt(self, own: _Own, row: int) -> None:
-        if own.doubted_row is not None:
-            pair = own.name, own.target
-            spans = self._lived.doubtful.setdefault(pair, [])
-            spans.append((own.doubted_row, row))
-            own.doubted_row = None
-
-    def _all(self) -> Iterator[_Own]:
-        for targets in self._own.values():
-            yield from targets.values()
-
-    def ended(self) -> Lived:
-        """All of it, up to where the log was read, or where the query ended: then all incidents do."""
+    def end(self) -> None:
+        """See `_Life.end`."""
         row, is_over = self._query.end, self._query.end != LATER
         for own in self._all():
-            self._break(own, row, LATER)
+            self._break(own, Here(row, LATER))
             self._doubt(own, LATER)
-            if own.stretch.is_open and is_over:
-                now = self._clock.time_at(row)
-                self._end(own, self._query.end_cause, row, now, -1)
-            elif own.stretch.is_open:
-                self._lived.inside.add((own.name, own.target))
-        return self._lived
+            if own.of.is_open and is_over:
+                here = Here(row, self._clock.time_at(row))
+                self._end(own, self._query.end_cause, here)
+            elif own.of.is_open:
+                self.lived.inside.add((own.name, own.target))

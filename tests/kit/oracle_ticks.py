@@ -158,8 +158,7 @@ class Ticks(Walk):
             own |= self._book.due()
         later = sorted(tick for tick in own if tick > self._at)
         if later:
-            past = int(self.history.clock.first_past(np.array(later[:1]))[0])
-            row = max(past, self._row)
+            row = max(self.history.clock.row_past(later[0]), self._row)
             if row < before:
                 yield row, later[0]
 
