@@ -146,15 +146,13 @@ def _counting_rows(
         rows = _named_rows(inner, history, moment)
         if rows is None:
             return None
-        _take_on(book, _chosen_of(inner, outer, rows, history.source), moment.tick_us)
+        chosen, at_us = _chosen_of(inner, outer, rows, history.source), moment.tick_us
+        book.take(chosen, at_us, book.turned(at_us))
     ticks, now_us = history.ticks_since(inner.position), history.now().tick_us
     chosen = _chosen_of(inner, outer, now, history.source)
-    _take_on(book, chosen, int(ticks[-1]) if len(ticks) else now_us)
-    return dict(book.counting(chosen, book.turned(now_us)).values())
-
-
-def _take_on(book: "Book", chosen: Mapping[Name, Row], at_us: int) -> None:
+    at_us = int(ticks[-1]) if len(ticks) else now_us
     book.take(chosen, at_us, book.turned(at_us))
+    return dict(book.counting(chosen, book.turned(now_us)).values())
 
 
 class Lasting:

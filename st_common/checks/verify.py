@@ -636,8 +636,9 @@ def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
         fixes of a (time: x)   10: 1   20: 5   30: 9
         a change of fix_ts 20 says 5   ->   right;   one of fix_ts 25 says 9   ->   wrong, it is 5
 
-    Where `fix_ts` is null, no fix of its own caused the change: the last one that had taken effect by then is meant.
-    Changes without a place are groups, or were told before places were stored; they are passed over.
+    A fix that took effect only after the change is not meant. Where `fix_ts` is null, no fix of its own caused the
+    change: the last one that had taken effect by then is meant. Changes without a place are groups, or were told before
+    places were stored; they are passed over.
 
     Args:
         changes: rows of the table `changes`.
@@ -650,26 +651,27 @@ def misplaced(changes: pd.DataFrame, events: pd.DataFrame) -> dict[str, int]:
     fixes = events[events["kind"] == FIX]
     has_fix = told["fix_ts"].notna()
     fix_us = told["fix_ts"][has_fix].dt.as_unit("us").astype(np.int64)
-    by_time = told[has_fix].assign(key=fix_us)
-    by_place = told[~has_fix].assign(key=told["position"][~has_fix])
-    wrong = [
-        *_differing(by_time, fixes.assign(key=fixes["event"])),
-        *_differing(by_place, fixes.assign(key=fixes["effect"])),
-    ]
-    return dict(Counter(wrong))
+    by_time = _beside(told[has_fix].assign(key=fix_us), fixes, "event")
+    is_later = by_time["effect"] > by_time["position"]
+    others = pd.concat([told[~has_fix][_ASKED], by_time[is_later][_ASKED]])
+    by_place = _beside(others.assign(key=others["position"]), fixes, "effect")
+    both = pd.concat([by_time[~is_later], by_place])
+    same = (both["x"] == both["x_of_fix"]) & (both["y"] == both["y_of_fix"])
+    return dict(Counter(both["query"][~same]))
 
 
-def _differing(told: pd.DataFrame, fixes: pd.DataFrame) -> list[str]:
-    """The queries of rows that have another place than the last fix of their object whose key is not larger."""
-    if told.empty:
-        return []
-    ordered = fixes.sort_values("key", kind="stable")[["key", "object", *_PLACE]]
-    both = pd.merge_asof(
-        told[["key", "object", "query", *_PLACE]].sort_values("key", kind="stable"),
-        ordered,
+_ASKED = ["object", "query", "position", *_PLACE]
+
+
+def _beside(told: pd.DataFrame, fixes: pd.DataFrame, by: str) -> pd.DataFrame:
+    """Rows with the place and the effect of the last fix of their object that is not behind their key."""
+    ordered = fixes.assign(key=fixes[by]).sort_values("key", kind="stable")
+    return pd.merge_asof(
+        told[["key", *_ASKED]]
+        .astype({"key": np.int64})
+        .sort_values("key", kind="stable"),
+        ordered[["key", "object", "effect", *_PLACE]],
         on="key",
         by="object",
         suffixes=("", "_of_fix"),
     )
-    same = (both["x"] == both["x_of_fix"]) & (both["y"] == both["y_of_fix"])
-    return list(both["query"][~same])

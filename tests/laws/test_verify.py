@@ -47,6 +47,7 @@ def test_answers_of_a_kind_hold(kind, seed):
         pytest.param(679, id="which of the nearest, as a column below"),
         pytest.param(3, id="rows that last until the end mark"),
         pytest.param(33, id="who has no partner in a LEFT JOIN below"),
+        pytest.param(2252453, id="a fix that came after a row was told again"),
     ],
 )
 def test_answers_about_rows_hold(seed, tmp_path):
