@@ -26,7 +26,7 @@ from st_common.position import position_of
 from tests.kit import oracle
 from tests.kit.layer_tables import index_of
 from tests.kit.oracle import Change, Control, Fix, Row, Rules
-from tests.kit.oracle_expressions import ATTRIBUTES, EXTENTS
+from tests.kit.oracle_rows import ATTRIBUTES, EXTENTS
 from tests.kit.shapely_layer import ShapelyLayer
 from tests.kit.strategies import Case, Course, Segmentation
 

@@ -16,7 +16,7 @@ from st_common.log.log import Log
 from st_common.position import position_of
 from st_common.storage import Storage
 from tests.kit.oracle import Control, Fix, Row, Rules
-from tests.kit.oracle_expressions import ATTRIBUTES, text_of
+from tests.kit.oracle_rows import ATTRIBUTES, text_of
 from tests.kit.strategies import Case
 
 HEADER = ("object", "t", "x", "y", "gone", *ATTRIBUTES)

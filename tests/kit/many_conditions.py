@@ -5,8 +5,7 @@ from math import floor as floor_of
 from random import Random
 from typing import Any
 
-from tests.kit.oracle_expressions import Meaning
-from tests.kit.oracle_rows import Reading
+from tests.kit.oracle_rows import Meaning, Reading
 
 Parts = dict[str, Meaning]
 """What AND joins in a condition, by its text."""

@@ -18,7 +18,7 @@ from st_common.query.plan import (
     Value,
     ValueFunction,
 )
-from tests.kit.oracle_expressions import (
+from tests.kit.oracle_rows import (
     CONDITIONS,
     FEATURES_SHOWN,
     GROUPS,

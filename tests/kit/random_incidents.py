@@ -4,7 +4,7 @@ from random import Random
 
 from st_common.query.fence import Debounce
 from st_common.query.incident import Incident, Worst
-from tests.kit.oracle_expressions import CONDITIONS, NUMBERS
+from tests.kit.oracle_rows import CONDITIONS, NUMBERS
 
 
 def draw_incident(rng: Random, *, every: bool) -> Incident:

@@ -21,7 +21,7 @@ from st_common.query.plan import (
 from st_common.reference.pair_join import cut
 from st_common.regions.region import MovingRegion
 from st_common.regions.registry import Area
-from tests.kit.oracle_expressions import GROUPS, NUMBERS
+from tests.kit.oracle_rows import GROUPS, NUMBERS
 from tests.kit.random_clauses import (
     draw_aggregate,
     draw_columns,

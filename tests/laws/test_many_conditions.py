@@ -15,7 +15,7 @@ from st_common.operators.skeleton import listing, ways
 from st_common.query.neighbours import Nearest, Place
 from st_common.query.plan import LayerJoin, PairJoin, Plan
 from st_common.regions.registry import MovingBox, MovingCircle
-from tests.kit import oracle_expressions
+from tests.kit import oracle_rows
 from tests.kit.asked_by import WAYS, asked_by
 from tests.kit.by_hand import log, register
 from tests.kit.effort import tries
@@ -83,7 +83,7 @@ def test_however_who_qualifies_is_found_it_is_what_brute_force_finds(
     )
     case = replace(case, rows=tuple(log(*queries, *case.rows)))
     with ExitStack() as stack:
-        stack.enter_context(patch.dict(oracle_expressions.EXPRESSIONS, meanings))
+        stack.enter_context(patch.dict(oracle_rows.EXPRESSIONS, meanings))
         stack.enter_context(asked_by(way))
         for module, name, value in (
             (ahead, "MOST_PAIRS", most),

@@ -28,7 +28,7 @@ from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import holds
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.oracle_history import filtered
+from tests.kit.oracle_walks import filtered
 from tests.kit.random_plans import KINDS
 from tests.kit.strategies import case_of, cases, courses, filters, segmentations
 

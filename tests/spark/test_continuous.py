@@ -32,7 +32,7 @@ from tests.kit.effort import tries
 from tests.kit.laws import told, told_by_oracle
 from tests.kit.layer_tables import features_of
 from tests.kit.oracle import Control, Fix
-from tests.kit.oracle_expressions import ATTRIBUTES
+from tests.kit.oracle_rows import ATTRIBUTES
 from tests.kit.strategies import LAYER, Case, case_of
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7", "X1")]

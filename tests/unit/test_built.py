@@ -30,7 +30,7 @@ from st_common.query.problem import TextError
 from st_common.query.registry import check
 from st_common.query.terms import problems_of, types_of
 from st_common.query.text import parse
-from tests.kit.oracle_expressions import ATTRIBUTES
+from tests.kit.oracle_rows import ATTRIBUTES
 from tests.kit.random_grid import LAYER, STREAM
 from tests.kit.random_plans import plan_of
 

@@ -9,15 +9,16 @@ import pytest
 
 from st_common.query.cells import add_cells
 from st_common.query.plan import Plan
-from tests.kit.oracle_expressions import (
+from tests.kit.oracle_rows import (
     EXPRESSIONS,
     EXTENTS,
     PAIRS,
+    Fix,
+    Reading,
     fields_of,
     text_of,
     value_of,
 )
-from tests.kit.oracle_rows import Fix, Reading
 from tests.kit.strategies import READINGS
 
 FIXES = [

@@ -43,8 +43,8 @@ from st_common.regions.registry import (
     region_mask,
     region_to_json,
 )
-from tests.kit.oracle_history import fixes_of
 from tests.kit.oracle_rows import Rules
+from tests.kit.oracle_walks import fixes_of
 
 BOX = Box(minx=0, miny=0, maxx=4, maxy=3)
 ROUND = Circle(x=2, y=2, radius_m=1.5)

@@ -25,8 +25,7 @@ from tests.kit.by_hand import (
     register,
 )
 from tests.kit.laws import run_steps
-from tests.kit.oracle import Feature, Rules
-from tests.kit.oracle_ticks import time_of
+from tests.kit.oracle import Feature, Rules, time_of
 from tests.kit.strategies import Case, Segmentation
 from tests.kit.telling import by_brute_force, by_steps
 
