@@ -2,6 +2,7 @@
 
 import asyncio
 import io
+import logging
 import zlib
 from collections.abc import AsyncGenerator, Mapping
 from typing import TYPE_CHECKING
@@ -35,6 +36,7 @@ class Http(Source):
         """See `Source.arrivals`."""
         import httpx
 
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # below, it logs addresses
         settings, headers = self.settings, self._headers()
         seen: int | None = None
         async with httpx.AsyncClient(

@@ -5,12 +5,12 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import psutil
 
 from tests.kit.jvm import QUICK_TO_START
@@ -81,8 +81,8 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
 
 def answers(url: str) -> bool:
     try:
-        return bool(urllib.request.urlopen(url, timeout=10).read())
-    except OSError:
+        return bool(httpx.get(url, timeout=10, trust_env=False).content)
+    except httpx.HTTPError:
         return False
 
 

@@ -4,10 +4,10 @@ import signal
 import subprocess
 import sys
 import time
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import httpx
 import numpy as np
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -262,7 +262,7 @@ def served(stage: Stage) -> Iterator[Callable[[], str]]:
     )
     try:
         url = process.stdout.readline().strip()
-        yield lambda: urllib.request.urlopen(url, timeout=120).read().decode()
+        yield lambda: httpx.get(url, timeout=120).text
         process.send_signal(signal.SIGTERM)
         assert process.wait(timeout=120) == 0
     finally:
