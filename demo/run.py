@@ -19,7 +19,7 @@ from summary import show
 
 from st_common.config.streams import load_streams
 from st_common.errors import FairwayError
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from st_common.server.report import report_home
 from tests.kit.report import collect
 
@@ -89,7 +89,7 @@ def finish(demo: Demo, *, seconds: float) -> None:
     """Ends with the figures on the screen, and with the report."""
     stream = load_streams(demo.made.conf)[STREAM]
     show(demo.console, collect(demo.home, stream))
-    done = report_home(Place(home=demo.home, conf=demo.made.conf), REPORT)
+    done = report_home(Installation(home=demo.home, conf=demo.made.conf), REPORT)
     demo.console.print(
         f"\n[bold]{REPORT.relative_to(HERE.parent)}[/] is the page of this minute as one file, "
         f"{done.size_bytes / 1e6:.1f} MB. All of it took {seconds:.0f} s."

@@ -38,11 +38,11 @@ def report(
     ] = None,
 ) -> None:
     """Write the page with map, answers and changes between two times as one file, which needs no server."""
-    from st_common.server.place import Place
+    from st_common.server.installation import Installation
     from st_common.server.report import report_home
 
     home = context.home(ctx, must_exist=True)
-    place = Place(home=home, conf=context.conf(ctx), only=tuple(stream or ()))
+    place = Installation(home=home, conf=context.conf(ctx), only=tuple(stream or ()))
     done = report_home(
         place,
         page,

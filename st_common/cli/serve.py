@@ -10,7 +10,7 @@ from st_common.installed import own_version
 from st_common.loopback import SERVE_PORT
 
 if TYPE_CHECKING:
-    from st_common.server.place import Place
+    from st_common.server.installation import Installation
 
 _ENGINE = Annotated[
     str | None,
@@ -84,19 +84,21 @@ def serve(
     asyncio.run(running)
 
 
-def _place(ctx: typer.Context, engine: str | None, only: tuple[str, ...]) -> "Place":
+def _place(
+    ctx: typer.Context, engine: str | None, only: tuple[str, ...]
+) -> "Installation":
     """Where it works; what is wrong with settings is told, and concerns no other stream.
 
     Raises:
         ConfigError: there is no such engine, or no such stream.
     """
-    from st_common.server.place import Place
+    from st_common.server.installation import Installation
 
     if engine not in (None, "spark", "local"):
         raise ConfigError(f"there is no engine {engine!r}", hint="spark or local")
     for name in only:
         context.stream(ctx, name)
-    return Place(
+    return Installation(
         home=context.home(ctx), conf=context.conf(ctx), engine=engine, only=only
     )
 

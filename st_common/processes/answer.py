@@ -24,12 +24,12 @@ from starlette.responses import Response
 from st_common.answers import sql as _sql  # noqa: F401
 from st_common.batch import asking as _asking  # noqa: F401 - before memory is bounded
 from st_common.config.home import Home
-from st_common.server.apart import LENGTH, WRITES, WRITING_S, packet
-from st_common.server.asked import Asked, Kept, read_params
 from st_common.server.endpoints import ENDPOINTS
+from st_common.server.installation import Installation
 from st_common.server.page.frame import Frame, Frames
-from st_common.server.place import Place
+from st_common.server.parameters import Kept, Parameters, read_params
 from st_common.server.replies import error_reply
+from st_common.server.worker_processes import LENGTH, WRITES, WRITING_S, packet
 
 _LATE_S = 2.0
 _BY_NAME = {(one.method, one.path): one for one in ENDPOINTS}
@@ -38,7 +38,7 @@ _BY_NAME = {(one.method, one.path): one for one in ENDPOINTS}
 def answer(
     head: Mapping[str, Any],
     body: bytes,
-    place: Place,
+    place: Installation,
     before_writing: Callable[[], None],
 ) -> Response:
     """The answer to one question, or what is wrong with it."""
@@ -49,7 +49,7 @@ def answer(
     if head["plane"] is not None:
         kept.keep(Frames(Frame(**head["plane"])))
     try:
-        asked = Asked(
+        asked = Parameters(
             place=place,
             path=head["parts"],
             params=read_params(head["params"], one.params),
@@ -109,7 +109,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the server's
     out = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what a library prints
-    place = Place(
+    place = Installation(
         home=Home(given.home),
         conf=given.conf,
         engine=given.engine,

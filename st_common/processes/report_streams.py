@@ -12,7 +12,7 @@ from st_common.config.home import Home
 from st_common.config.streams import stream_of
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPORT_STREAMS
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from st_common.server.report import has_fixes, report_home
 
 
@@ -32,7 +32,7 @@ def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
 
 
 def _write(home: Home, conf: Path, stream: str, span: timedelta) -> dict[str, str]:
-    place = Place(home=home, conf=conf, only=(stream,))
+    place = Installation(home=home, conf=conf, only=(stream,))
     path = home.reports / "streams" / f"{stream}.html"
     done = report_home(place, path, span=span)
     return {

@@ -18,17 +18,6 @@ from starlette.routing import Route
 from st_common.config.operations import ServerSettings, operations_of
 from st_common.decode.gzipped import MAGIC
 from st_common.server import reads
-from st_common.server.apart import Apart
-from st_common.server.asked import (
-    Asked,
-    Kept,
-    LongError,
-    known_query,
-    known_stream,
-    read_params,
-    truth,
-    whole,
-)
 from st_common.server.bodies import MEDIA, unpacked
 from st_common.server.changes import EventsReply, Hubs, after_position
 from st_common.server.endpoint import Endpoint, Lane
@@ -36,11 +25,21 @@ from st_common.server.endpoints import ENDPOINTS
 from st_common.server.event_text import place_of_id
 from st_common.server.guard import Guard, Limits
 from st_common.server.http_metrics import HttpMetrics
+from st_common.server.installation import Installation
 from st_common.server.intake import ClosedError, Intakes
 from st_common.server.ogc import OPENAPI
 from st_common.server.openapi import description
 from st_common.server.page import files
-from st_common.server.place import Place
+from st_common.server.parameters import (
+    Kept,
+    LongError,
+    Parameters,
+    known_query,
+    known_stream,
+    read_params,
+    truth,
+    whole,
+)
 from st_common.server.replies import error_reply, refusal, value_reply
 from st_common.server.schemas import (
     ANY,
@@ -56,6 +55,7 @@ from st_common.server.schemas import (
     an_object,
     or_null,
 )
+from st_common.server.worker_processes import Apart
 
 _REST_S = 20
 _THREADS: dict[Lane, int] = {
@@ -76,7 +76,7 @@ _HEADERS_ELSEWHERE = (
 class Server:
     """What a running application knows: its place, who listens, what is on its way into logs."""
 
-    def __init__(self, place: Place, *, version: str) -> None:
+    def __init__(self, place: Installation, *, version: str) -> None:
         self.place, self.version = place, version
         self.hubs = Hubs(place.home)
         self.http = HttpMetrics(self.hubs)
@@ -111,7 +111,7 @@ class Server:
             await asyncio.to_thread(self.kept.rest)
             await self.apart.rest()
 
-    async def run(self, one: Endpoint, asked: Asked, request: Request) -> Response:
+    async def run(self, one: Endpoint, asked: Parameters, request: Request) -> Response:
         """Carries out a request in the event loop, in a thread of its lane, or in a process of its own."""
         if one.is_in_loop:
             reply: Response = await one.run(self, asked)
@@ -229,7 +229,7 @@ _STREAM = an_object(
         ),
     ),
 )
-async def put_fixes(server: Server, asked: Asked) -> Response:
+async def put_fixes(server: Server, asked: Parameters) -> Response:
     """Puts fixes into a stream; 202 once they are durable, with how many were accepted and rejected."""
     stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
     key = asked.headers.get("idempotency-key")
@@ -252,7 +252,7 @@ async def put_fixes(server: Server, asked: Asked) -> Response:
 
 
 @Endpoint("GET", "/v1/changes/{query}", params=(_SINCE,), gives=_EVENTS)
-async def follow_query(server: Server, asked: Asked) -> Response:
+async def follow_query(server: Server, asked: Parameters) -> Response:
     """The changes of a query, as they happen; Last-Event-ID goes on behind a change."""
     from st_common.query.lookup import find
 
@@ -262,14 +262,14 @@ async def follow_query(server: Server, asked: Asked) -> Response:
 
 
 @Endpoint("GET", "/v1/streams/{stream}/changes", params=(_SINCE,), gives=_EVENTS)
-async def follow_stream(server: Server, asked: Asked) -> Response:
+async def follow_stream(server: Server, asked: Parameters) -> Response:
     """The changes of all queries on a stream, as they happen."""
     stream = await run_in_threadpool(known_stream, asked, asked.path["stream"])
     return await _events(server, asked, stream.name, None)
 
 
 async def _events(
-    server: Server, asked: Asked, stream: str, query: str | None
+    server: Server, asked: Parameters, stream: str, query: str | None
 ) -> Response:
     last, since = asked.headers.get("last-event-id"), asked.params.get("since")
     after = None if since is None else after_position(since)
@@ -298,7 +298,7 @@ async def _events(
         ),
     ),
 )
-async def status(server: Server, asked: Asked) -> Response:
+async def status(server: Server, asked: Parameters) -> Response:
     """Each stream: its state, how far it is, its sources."""
     told = await run_in_threadpool(reads.status, asked)
     hubs = server.hubs.status()
@@ -308,7 +308,7 @@ async def status(server: Server, asked: Asked) -> Response:
 
 
 @Endpoint("GET", "/metrics", gives="text/plain")
-async def metrics(server: Server, _asked: Asked) -> Response:
+async def metrics(server: Server, _asked: Parameters) -> Response:
     """Metrics, as Prometheus reads them."""
     text = await run_in_threadpool(lambda: generate_latest(server.registry()))
     return PlainTextResponse(text + server.http.text())
@@ -325,7 +325,7 @@ async def metrics(server: Server, _asked: Asked) -> Response:
     ),
     gives=OPENAPI,
 )
-async def describe(server: Server, _asked: Asked) -> Response:
+async def describe(server: Server, _asked: Parameters) -> Response:
     """This description of the API."""
     told = description(server.version, [one for one in ENDPOINTS if one.is_public])
     return JSONResponse(told, media_type=OPENAPI)
@@ -338,7 +338,7 @@ _UNVERSIONED = {
 
 
 def application(
-    place: Place,
+    place: Installation,
     *,
     version: str,
     token: str | None = None,
@@ -408,14 +408,14 @@ def _answering(server: Server, one: Endpoint) -> Any:
     return answered
 
 
-async def _asked(server: Server, one: Endpoint, request: Request) -> Asked:
+async def _asked(server: Server, one: Endpoint, request: Request) -> Parameters:
     """A request as endpoints have it.
 
     Raises:
         FairwayError: a parameter is unknown or wrong.
     """
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    return Asked(
+    return Parameters(
         place=server.place,
         path=request.path_params,
         params=read_params(dict(request.query_params), one.params),

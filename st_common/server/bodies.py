@@ -24,8 +24,8 @@ from st_common.formats.records import Reason, columns_read
 from st_common.formats.registry import FORMATS, format_of
 from st_common.log.log import SEGMENT_LIMIT
 from st_common.replay.files import wall_clock
-from st_common.server.asked import TooLargeError, UnsupportedError
 from st_common.server.guard import Limits
+from st_common.server.parameters import TooLargeError, UnsupportedError
 from st_common.sources.arrival import Arrival
 from st_common.sources.framing import of_document, of_message
 

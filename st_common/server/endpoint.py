@@ -1,7 +1,7 @@
 """An endpoint is declared where it is answered: its address, what it takes, what its answer looks like, its bounds.
 
     @Endpoint("GET", "/v1/layers", answers=an_object(layers=a_list(_LAYER)))
-    def layers(asked: Asked) -> Response:
+    def layers(asked: Parameters) -> Response:
         \"\"\"All layers, in figures, with what their loads left out.\"\"\"
 
 What lies below `/v1`, and `/metrics`, is promised, and described in OpenAPI by the first sentence of the docstring;
@@ -14,7 +14,7 @@ from inspect import getdoc, iscoroutinefunction
 from typing import Any, Literal, TypeVar
 
 from st_common.config.operations import Kind
-from st_common.server.asked import Asked, Param, numbers, time_at, whole
+from st_common.server.parameters import Param, Parameters, numbers, time_at, whole
 from st_common.server.schemas import Schema
 
 AT = time_at("at", "a time, ISO 8601; else now")
@@ -35,7 +35,7 @@ _Run = TypeVar("_Run", bound=Callable[..., Any])
 class Endpoint:
     """One thing that can be asked for; as a decorator it declares what answers.
 
-    That is carried out in a thread and gets an `Asked`; a coroutine in the event loop, with the server in front.
+    That is carried out in a thread and gets an `Parameters`; a coroutine in the event loop, with the server in front.
 
     Attributes:
         method: of HTTP.
@@ -84,7 +84,7 @@ class Endpoint:
         """Whether it is carried out in the event loop."""
         return iscoroutinefunction(self.run)
 
-    def kind_of(self, asked: Asked) -> Kind | None:
+    def kind_of(self, asked: Parameters) -> Kind | None:
         """Of which kind a request is that is carried out in a process of its own; None: it is not."""
         given = (
             kind for name, kind in self.apart_with.items() if asked.params.get(name)

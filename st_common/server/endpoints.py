@@ -3,11 +3,11 @@
 from st_common.server import ogc, queries, reads  # noqa: F401 - who is imported declares his own
 from st_common.server.endpoint import ENDPOINTS
 from st_common.server.page import (  # noqa: F401
-    asks,
     files,
     live,
     objects,
     past,
+    questions,
     shapes,
     state,
     tiles,

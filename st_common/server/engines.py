@@ -19,9 +19,9 @@ from st_common.operations.forgiving import forgive_all
 from st_common.operations.launcher import find, kill_launched
 from st_common.operations.stop import clear_marker, place_marker
 from st_common.operations.supervising import supervising
-from st_common.server.place import Place
-from st_common.server.said import Once, Say, changes_of, has_begun, told_of
+from st_common.server.installation import Installation
 from st_common.server.sources import waited
+from st_common.server.terminal import Once, Say, changes_of, has_begun, told_of
 
 _TICK_S = 2.0
 _END_S = 30.0
@@ -39,7 +39,7 @@ class Engines:
         say: is told of engines that start, end or cannot start, a line each.
     """
 
-    def __init__(self, place: Place, say: Say) -> None:
+    def __init__(self, place: Installation, say: Say) -> None:
         self._place = place
         self._lease: lease.Lease | None = None
         self._say = say

@@ -19,8 +19,8 @@ from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from st_common.loopback import LOOPBACK
-from st_common.server.asked import TooLargeError
 from st_common.server.page.files import is_open
+from st_common.server.parameters import TooLargeError
 from st_common.server.replies import refusal
 from st_common.written import whole_number
 

@@ -25,9 +25,9 @@ from st_common.formats.said_before import said_before
 from st_common.log.log import Log
 from st_common.position import row_of, segment_of
 from st_common.replay.files import wall_clock
-from st_common.server.asked import RejectedError, ReusedKeyError
 from st_common.server.bodies import Body, body_of
-from st_common.server.place import Place
+from st_common.server.installation import Installation
+from st_common.server.parameters import RejectedError, ReusedKeyError
 from st_common.server.verdict import Verdict, verdict_of
 from st_common.sources.arrival import Arrival, Written
 from st_common.sources.buffer import Buffer
@@ -100,7 +100,7 @@ class Intake:
         stream: the stream.
     """
 
-    def __init__(self, place: Place, stream: StreamSettings) -> None:
+    def __init__(self, place: Installation, stream: StreamSettings) -> None:
         self.stream = stream
         self._home, self._judge = place.home, RejectRate(stream, _SOURCE)
         self._writer: Writer | None = None
@@ -304,11 +304,11 @@ def _written(log: Log, position: int, records: int) -> Written:
     """What a log has of a request: where it stands, and which of its records are ahead of the stream.
 
     Raises:
-        LogError: the log ends before it.
+        ReusedKeyError: the log ends before it.
     """
     first, end = row_of(position), log.end()
     if segment_of(position) >= end:
-        raise LogError(
+        raise ReusedKeyError(
             f"segment {segment_of(position)} had what came with this idempotency key, and the log ends before {end}",
             hint="the log lost segments, or is an older copy: send the request again with another key",
         )
@@ -387,7 +387,7 @@ class Intakes:
         place: where the server works.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Installation) -> None:
         self._place = place
         self._known: dict[str, Intake] = {}
         self._lock = asyncio.Lock()

@@ -30,17 +30,17 @@ from starlette.responses import Response
 from st_common.config.home import DEFAULT_GROUP
 from st_common.crs import WGS84
 from st_common.errors import FairwayError
-from st_common.server.asked import (
+from st_common.server.endpoint import Endpoint
+from st_common.server.page.known import Known
+from st_common.server.page.readers import answer_with_places, live_places
+from st_common.server.parameters import (
     AbsentError,
-    Asked,
     Param,
+    Parameters,
     numbers_of,
     time_of,
     whole_of,
 )
-from st_common.server.endpoint import Endpoint
-from st_common.server.page.known import Known
-from st_common.server.page.lives import answer_with_places, live_places
 from st_common.server.replies import GEOJSON, value_reply
 from st_common.server.schemas import (
     BOX,
@@ -196,7 +196,7 @@ _COLLECTION = an_object(
 
 
 @Endpoint("GET", "/v1/ogc", an_object(title=TEXT, description=TEXT, links=LINKS))
-def landing(asked: Asked) -> Response:
+def landing(asked: Parameters) -> Response:
     """OGC API Features: where to go from here."""
     links = [
         _link(asked, ROOT, "self", "this document"),
@@ -210,7 +210,7 @@ def landing(asked: Asked) -> Response:
 
 
 @Endpoint("GET", "/v1/ogc/conformance", an_object(conformsTo=TEXTS))
-def conformance(_asked: Asked) -> Response:
+def conformance(_asked: Parameters) -> Response:
     """Which parts of the standard are carried out."""
     return value_reply({"conformsTo": list(_CLASSES)})
 
@@ -220,7 +220,7 @@ def conformance(_asked: Asked) -> Response:
     "/v1/ogc/collections",
     an_object(collections=a_list(_COLLECTION), links=LINKS),
 )
-def collections(asked: Asked) -> Response:
+def collections(asked: Parameters) -> Response:
     """All collections of features."""
     seen = cache(partial(_seen_extent, asked))  # all queries on a stream share it
     shown = [
@@ -234,7 +234,7 @@ def collections(asked: Asked) -> Response:
 
 
 @Endpoint("GET", "/v1/ogc/collections/{collection}", _COLLECTION)
-def collection(asked: Asked) -> Response:
+def collection(asked: Parameters) -> Response:
     """One collection."""
     return value_reply(_described(asked, _known(asked), partial(_seen_extent, asked)))
 
@@ -247,7 +247,7 @@ def collection(asked: Asked) -> Response:
     apart="read",
     gives=GEOJSON,
 )
-def items(asked: Asked) -> Response:
+def items(asked: Parameters) -> Response:
     """Features of a collection."""
     known, given = _known(asked), asked.params
     limit, offset = given.get("limit", DEFAULT_LIMIT), given.get("offset", 0)
@@ -277,7 +277,7 @@ def items(asked: Asked) -> Response:
     apart="read",
     gives=GEOJSON,
 )
-def item(asked: Asked) -> Response:
+def item(asked: Parameters) -> Response:
     """One feature."""
     known, wanted = _known(asked), asked.path["feature"]
     features = _read(asked, known)
@@ -293,7 +293,7 @@ def item(asked: Asked) -> Response:
 
 
 def _link(
-    asked: Asked,
+    asked: Parameters,
     path: str,
     relation: str,
     title: str,
@@ -307,7 +307,7 @@ def _link(
 
 
 def _item_links(
-    asked: Asked, known: "Collection", *, has_more: bool
+    asked: Parameters, known: "Collection", *, has_more: bool
 ) -> list[dict[str, str]]:
     """`self`, `collection`, and `next` where there are more features."""
     path, given = f"{known.path}/items", dict(asked.params)
@@ -359,7 +359,7 @@ class Collection:
         return f"{ROOT}/collections/{quote(self.id)}"
 
 
-def _all_collections(asked: Asked) -> Iterator[Collection]:
+def _all_collections(asked: Parameters) -> Iterator[Collection]:
     from st_common.layers.announce import layer_group, layer_names, newest_version
     from st_common.layers.conversion import crs_of_group
     from st_common.query.lookup import queries
@@ -391,7 +391,7 @@ def _all_collections(asked: Asked) -> Iterator[Collection]:
             )
 
 
-def _known(asked: Asked) -> Collection:
+def _known(asked: Parameters) -> Collection:
     wanted = asked.path["collection"]
     for one in _all_collections(asked):
         if one.id == wanted and one.epsg:
@@ -406,7 +406,7 @@ def _known(asked: Asked) -> Collection:
     )
 
 
-def _described(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
+def _described(asked: Parameters, known: Collection, seen: Seen) -> dict[str, Any]:
     described: dict[str, Any] = {
         "id": known.id,
         "title": known.title,
@@ -426,7 +426,7 @@ def _described(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
     return described
 
 
-def _extent(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
+def _extent(asked: Parameters, known: Collection, seen: Seen) -> dict[str, Any]:
     """In which box and since when all features of a collection lie, those of the past too; {} while there are none."""
     try:
         if known.stream is None:
@@ -444,7 +444,7 @@ def _extent(asked: Asked, known: Collection, seen: Seen) -> dict[str, Any]:
     return extent
 
 
-def _seen_extent(asked: Asked, name: str) -> tuple[Box | None, datetime | None]:
+def _seen_extent(asked: Parameters, name: str) -> tuple[Box | None, datetime | None]:
     """Where fixes of a stream lie, by the statistics of its archive and by its objects now; and since when.
 
     Of elements that are lines or areas the archive's statistics know a point each, so that no box is said of them.
@@ -506,7 +506,7 @@ class Features:
                 yield {**feature, "geometry": json.loads(text), "bbox": box}
 
 
-def _read(asked: Asked, known: Collection) -> Features:
+def _read(asked: Parameters, known: Collection) -> Features:
     """All features of a collection, as of the time that is asked for."""
     when = asked.params.get("datetime") or interval_of("../..")
     features = _FEATURES[known.kind](asked, known, when)
@@ -548,7 +548,7 @@ def _features(ids: pa.ChunkedArray, rows: pa.Table) -> Features:
     return Features(names, shapes_of(rows), others_of(rows))
 
 
-def _objects(asked: Asked, known: Collection, when: Interval) -> Features:
+def _objects(asked: Parameters, known: Collection, when: Interval) -> Features:
     """Where objects are or were: the geometry of those that have one, else a point."""
     from st_common.answers.history import Choice, archived_at, chosen
 
@@ -565,7 +565,7 @@ def _objects(asked: Asked, known: Collection, when: Interval) -> Features:
     return _features(rows["object"], rows)
 
 
-def _answers(asked: Asked, known: Collection, when: Interval) -> Features:
+def _answers(asked: Parameters, known: Collection, when: Interval) -> Features:
     """Who is or was in, where the object's last fix was; groups have no place."""
     rows = answer_with_places(asked, known.name, when.until())
     ids = pc.binary_join_element_wise(
@@ -574,7 +574,7 @@ def _answers(asked: Asked, known: Collection, when: Interval) -> Features:
     return _features(ids, rows)
 
 
-def _visits(asked: Asked, known: Collection, when: Interval) -> Features:
+def _visits(asked: Parameters, known: Collection, when: Interval) -> Features:
     """Stays in answers, where they began; those that the day begins, and groups, have no geometry."""
     from st_common.answers.sql import sql
 
@@ -607,7 +607,7 @@ def _lasting(rows: pa.Table, start: datetime | None, end: datetime | None) -> pa
     return rows
 
 
-def _layers(asked: Asked, known: Collection, _when: Interval) -> Features:
+def _layers(asked: Parameters, known: Collection, _when: Interval) -> Features:
     """Features of a layer, each once."""
     from st_common import tables
     from st_common.layers.announce import newest_version
@@ -624,7 +624,7 @@ def _layers(asked: Asked, known: Collection, _when: Interval) -> Features:
     return Features(ids, shapes, rows.select(["kind", "tags"]))
 
 
-_FEATURES: Mapping[str, Callable[[Asked, Collection, Interval], Features]] = {
+_FEATURES: Mapping[str, Callable[[Parameters, Collection, Interval], Features]] = {
     "objects": _objects,
     "answers": _answers,
     "visits": _visits,

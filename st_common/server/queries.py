@@ -8,8 +8,8 @@ from starlette.responses import Response
 from st_common.client.interface import is_select
 from st_common.errors import QueryError
 from st_common.query.control import QueryRow
-from st_common.server.asked import Asked, known_query
 from st_common.server.endpoint import STATEMENTS, STREAM, Endpoint
+from st_common.server.parameters import Parameters, known_query
 from st_common.server.replies import value_reply
 from st_common.server.schemas import (
     ANYTHING,
@@ -53,7 +53,7 @@ _HISTORY = an_object(action=TEXT, version=WHOLE, position=WHOLE, why=or_null(TEX
     an_object(queries=a_list(an_object(**_QUERY))),
     params=(STREAM,),
 )
-def list_queries(asked: Asked) -> Response:
+def list_queries(asked: Parameters) -> Response:
     """All queries that are registered."""
     from st_common.query.lookup import queries
 
@@ -72,7 +72,7 @@ def list_queries(asked: Asked) -> Response:
         history=a_list(_HISTORY),
     ),
 )
-def show_query(asked: Asked) -> Response:
+def show_query(asked: Parameters) -> Response:
     """One query: its text, its plan, its history."""
     from st_common.query.lookup import find, history
     from st_common.query.text import to_text
@@ -96,7 +96,7 @@ def show_query(asked: Asked) -> Response:
 @Endpoint(
     "POST", "/v1/queries", {200: _DONE, 201: _DONE}, takes=STATEMENTS, apart="register"
 )
-def post_queries(asked: Asked) -> Response:
+def post_queries(asked: Parameters) -> Response:
     """Carries out statements, all or none."""
     return value_reply(_carried_out(asked, asked.text()), 201)
 
@@ -108,7 +108,7 @@ def post_queries(asked: Asked) -> Response:
     takes=STATEMENTS,
     apart="register",
 )
-def put_query(asked: Asked) -> Response:
+def put_query(asked: Parameters) -> Response:
     """Registers a SELECT under a name, or replaces the query of that name."""
     from st_common.query.area_store import HomeAreas
     from st_common.query.grammar.words import quoted
@@ -129,7 +129,7 @@ def put_query(asked: Asked) -> Response:
     return value_reply(done, 201 if is_new else 200)
 
 
-def _is_live(asked: Asked, name: str) -> bool:
+def _is_live(asked: Parameters, name: str) -> bool:
     from st_common.query.lookup import find
 
     try:
@@ -139,7 +139,7 @@ def _is_live(asked: Asked, name: str) -> bool:
 
 
 @Endpoint("DELETE", "/v1/queries/{query}", _DONE, lane="queries")
-def delete_query(asked: Asked) -> Response:
+def delete_query(asked: Parameters) -> Response:
     """Drops a query."""
     from st_common.query.grammar.words import quoted
 
@@ -147,7 +147,7 @@ def delete_query(asked: Asked) -> Response:
     return value_reply(_carried_out(asked, f"DROP QUERY {quoted(name)}"))
 
 
-def _carried_out(asked: Asked, text: str) -> dict[str, Any]:
+def _carried_out(asked: Parameters, text: str) -> dict[str, Any]:
     """Carries out statements; what they did.
 
     Raises:

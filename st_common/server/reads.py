@@ -9,22 +9,21 @@ from starlette.responses import Response
 from st_common.client.result import to_stream
 from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.server.asked import (
-    Asked,
+from st_common.server.endpoint import AT, BBOX, LIMIT, STATEMENTS, STREAM, Endpoint
+from st_common.server.page.readers import (
+    answer_with_places,
+    late_warnings,
+    live_places,
+)
+from st_common.server.parameters import (
     Param,
+    Parameters,
     known_query,
     known_stream,
     needed,
     numbers,
     truth,
     whole,
-)
-from st_common.server.endpoint import AT, BBOX, LIMIT, STATEMENTS, STREAM, Endpoint
-from st_common.server.hurry import areas_of
-from st_common.server.page.lives import (
-    answer_with_places,
-    late_warnings,
-    live_places,
 )
 from st_common.server.replies import (
     plain_rows,
@@ -48,6 +47,7 @@ from st_common.server.schemas import (
     an_object,
     or_null,
 )
+from st_common.server.text_limits import areas_of
 
 if TYPE_CHECKING:
     from st_common.answers.history import NearestTo
@@ -116,7 +116,7 @@ _VERIFIED_ALL = an_object(holds=TRUTH, queries=a_list(_VERIFIED))
     params=(AT,),
     apart_with={"at": "read"},
 )
-def answer(asked: Asked) -> Response:
+def answer(asked: Parameters) -> Response:
     """Who is in the answer of a query, now or at a time."""
     from st_common.client.result import placed
     from st_common.query.lookup import find
@@ -145,7 +145,7 @@ def answer(asked: Asked) -> Response:
     apart_with={"at": "read"},
     apart_if_long="read",
 )
-def objects(asked: Asked) -> Response:
+def objects(asked: Parameters) -> Response:
     """Where the objects of a stream are, or were at a time."""
     stream = known_stream(asked, needed(asked, "stream"))
     if "at" in asked.params:
@@ -153,7 +153,7 @@ def objects(asked: Asked) -> Response:
     return _objects_now(asked, stream)
 
 
-def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
+def _objects_now(asked: Parameters, stream: StreamSettings) -> Response:
     from st_common.answers.history import Choice, chosen
     from st_common.answers.object_conditions import condition_of
     from st_common.client.result import placed
@@ -175,7 +175,7 @@ def _objects_now(asked: Asked, stream: StreamSettings) -> Response:
     return rows_reply(asked, table, stream=stream.name, at=None, **late)
 
 
-def _late(asked: Asked, stream: StreamSettings) -> dict[str, list[str]]:
+def _late(asked: Parameters, stream: StreamSettings) -> dict[str, list[str]]:
     """The `warnings` of a stream many of whose fixes came too late; nothing of another."""
     from st_common.operations.status import read_status
 
@@ -190,7 +190,7 @@ def _nearest_to(x: float, y: float, k: float) -> "NearestTo":
     return NearestTo(k=int(k), x=x, y=y)
 
 
-def _objects_then(asked: Asked, stream: StreamSettings) -> Response:
+def _objects_then(asked: Parameters, stream: StreamSettings) -> Response:
     from st_common import tables
 
     given = asked.params
@@ -207,7 +207,7 @@ def _objects_then(asked: Asked, stream: StreamSettings) -> Response:
     return rows_reply(asked, seen.table, stream=stream.name, at=given.get("at"))
 
 
-def _client(asked: Asked) -> "HomeClient":
+def _client(asked: Parameters) -> "HomeClient":
     from st_common.client.home_client import HomeClient
 
     return HomeClient(asked.place.home, streams=asked.place.settings())
@@ -224,7 +224,7 @@ def _client(asked: Asked) -> "HomeClient":
         ),
     ),
 )
-def layers(asked: Asked) -> Response:
+def layers(asked: Parameters) -> Response:
     """All layers, in figures, with what their loads left out."""
     from st_common.layers.faults import SHOWN, shared_out
     from st_common.layers.summary import summaries
@@ -251,7 +251,7 @@ def layers(asked: Asked) -> Response:
     apart_with={"analyze": "check"},
 )
 @Endpoint("POST", "/v1/explain", _EXPLAINED, takes=STATEMENTS, apart="ask")
-def explain(asked: Asked) -> Response:
+def explain(asked: Parameters) -> Response:
     """How a query is carried out, or a SELECT would be."""
     client, analyze = _client(asked), bool(asked.params.get("analyze"))
     if "query" in asked.path:
@@ -274,7 +274,7 @@ def explain(asked: Asked) -> Response:
     ),
     apart="read",
 )
-def why(asked: Asked) -> Response:
+def why(asked: Parameters) -> Response:
     """The newest change of an object in an answer, explained."""
     at, partner = asked.params.get("at"), asked.params.get("partner")
     who = needed(asked, "object")
@@ -284,7 +284,7 @@ def why(asked: Asked) -> Response:
 
 @Endpoint("POST", "/v1/verify/{query}", _VERIFIED_ALL, apart="check")
 @Endpoint("POST", "/v1/verify", _VERIFIED_ALL, apart="check")
-def verify(asked: Asked) -> Response:
+def verify(asked: Parameters) -> Response:
     """One answer, or all, checked by brute force."""
     from st_common.query.lookup import find, queries
 
@@ -306,7 +306,7 @@ def verify(asked: Asked) -> Response:
     takes=STATEMENTS,
     apart="ask",
 )
-def sql(asked: Asked) -> Response:
+def sql(asked: Parameters) -> Response:
     """The rows of one SELECT over the tables; it can only read."""
     from st_common.answers.sql import sql as result_of
 
@@ -331,7 +331,7 @@ def sql(asked: Asked) -> Response:
     takes=STATEMENTS,
     apart="check",
 )
-def backtest(asked: Asked) -> Response:
+def backtest(asked: Parameters) -> Response:
     """What registrations would have told on days that are past."""
     text, against = asked.text(), None
     stream, in_arrow = None, False
@@ -357,7 +357,7 @@ def backtest(asked: Asked) -> Response:
     return value_reply({**told, "seconds": done.seconds, **shown})
 
 
-def _stream_of(asked: Asked, text: str) -> str:
+def _stream_of(asked: Parameters, text: str) -> str:
     """The one stream that registrations are on."""
     from st_common.query.area_store import HomeAreas
     from st_common.query.text import parse
@@ -369,7 +369,7 @@ def _stream_of(asked: Asked, text: str) -> str:
     return names.pop()
 
 
-def status(asked: Asked) -> dict[str, Any]:
+def status(asked: Parameters) -> dict[str, Any]:
     """Each stream: its state, how far it is, what it counted, and its sources; and what is wrong with the settings."""
     from st_common.answers.stream_state import state_of
 

@@ -14,22 +14,25 @@ from starlette.responses import JSONResponse, Response
 from st_common.answers.json_rows import json_line
 from st_common.client.result import ARROW, GEOMETRY, to_stream
 from st_common.errors import (
+    ContractError,
     FairwayError,
     FencedError,
+    LogError,
     QueryError,
+    StateError,
     StorageError,
     TransientError,
 )
-from st_common.server.asked import (
+from st_common.server.connections import is_short
+from st_common.server.installation import Installation
+from st_common.server.parameters import (
     AbsentError,
-    Asked,
+    Parameters,
     RejectedError,
     ReusedKeyError,
     TooLargeError,
     UnsupportedError,
 )
-from st_common.server.connections import is_short
-from st_common.server.place import Place
 
 _LOG = logging.getLogger(__name__)
 _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
@@ -41,6 +44,9 @@ _STATUS: tuple[tuple[type[FairwayError], int], ...] = (
     (FencedError, 409),
     (StorageError, 503),
     (TransientError, 503),
+    (LogError, 500),  # what lies in the home is damaged: no request would mend it
+    (StateError, 500),
+    (ContractError, 500),
 )
 _WRONG, _BROKEN, _SHORT = 400, 500, 503
 _REQUESTS = {
@@ -67,7 +73,7 @@ def value_reply(
     return Response(json_line(value), status, media_type=media)
 
 
-def rows_reply(asked: Asked, rows: pa.Table, **beside: Any) -> Response:
+def rows_reply(asked: Parameters, rows: pa.Table, **beside: Any) -> Response:
     """The rows of a table as `rows` of a JSON object, with other values beside them; or a stream of Arrow.
 
     Places are `x` and `y` in JSON, and a column `geometry` of GeoArrow in Arrow: who asks says which he accepts.
@@ -123,7 +129,7 @@ def refusal(
     return JSONResponse({"error": error, "hint": hint}, status, headers)
 
 
-def error_reply(place: Place, error: Exception) -> Response:
+def error_reply(place: Installation, error: Exception) -> Response:
     """What went wrong: `error` and `hint`, without a path of this machine; of a defect nothing but that.
 
     What a hint says to type at a terminal it names as a request, where there is one.

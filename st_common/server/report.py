@@ -15,7 +15,7 @@ from st_common.config.home import Home
 from st_common.errors import ConfigError
 from st_common.installed import own_version
 from st_common.server.app import application
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from st_common.server.recording import (
     Recorder,
     known_state,
@@ -48,7 +48,7 @@ class Reported:
 
 
 def report_home(
-    place: Place,
+    place: Installation,
     path: Path,
     *,
     since: datetime | None = None,
@@ -112,7 +112,7 @@ def has_fixes(home: Home, stream: str) -> bool:
 
 
 @contextmanager
-def _recorder(place: Place) -> Iterator[Recorder]:
+def _recorder(place: Installation) -> Iterator[Recorder]:
     app = application(place, version=own_version())
     recorder = Recorder(app)
     try:
@@ -122,7 +122,7 @@ def _recorder(place: Place) -> Iterator[Recorder]:
         app.state.server.kept.close()
 
 
-def _state(told: dict[str, Any], place: Place) -> dict[str, Any]:
+def _state(told: dict[str, Any], place: Installation) -> dict[str, Any]:
     """The state of the streams that are reported about, and of what belongs to them.
 
     Raises:

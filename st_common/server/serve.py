@@ -22,9 +22,9 @@ from st_common.server.connections import (
 )
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
-from st_common.server.place import Place
-from st_common.server.said import Once, stream_lines
+from st_common.server.installation import Installation
 from st_common.server.sources import Sources
+from st_common.server.terminal import Once, stream_lines
 
 _GRACE_S = 3
 _BACKLOG = 2048
@@ -63,7 +63,7 @@ def require_token(host: str, token: str | None) -> None:
 
 
 async def serve(
-    place: Place,
+    place: Installation,
     listener: socket.socket,
     *,
     version: str,
@@ -106,7 +106,9 @@ async def serve(
     await asyncio.gather(*work, stopping)
 
 
-async def serve_until_signal(place: Place, listener: socket.socket, **how: Any) -> None:
+async def serve_until_signal(
+    place: Installation, listener: socket.socket, **how: Any
+) -> None:
     """Serves, as `serve`, until SIGINT or SIGTERM."""
     stop = asyncio.Event()
     loop, signals = asyncio.get_running_loop(), (signal.SIGINT, signal.SIGTERM)

@@ -5,8 +5,8 @@ import contextlib
 from dataclasses import dataclass
 
 from st_common.config.stream import StreamSettings
-from st_common.server.place import Place
-from st_common.server.said import Once, Say, told_of
+from st_common.server.installation import Installation
+from st_common.server.terminal import Once, Say, told_of
 from st_common.sources.capture import capture_all
 
 _LOOK_S = 2.0
@@ -35,7 +35,7 @@ class Sources:
         say: is told why sources cannot go on, each error once.
     """
 
-    def __init__(self, place: Place, say: Say) -> None:
+    def __init__(self, place: Installation, say: Say) -> None:
         self._place, self._say = place, say
         self._trouble = Once(say)
         self._running: dict[str, _Captured] = {}
@@ -74,7 +74,7 @@ class Sources:
 
 
 async def capture(
-    place: Place, stream: StreamSettings, stop: asyncio.Event, say: Say
+    place: Installation, stream: StreamSettings, stop: asyncio.Event, say: Say
 ) -> None:
     """Runs the sources of a stream until it is asked to stop; one that cannot go on is told, and tried again later.
 

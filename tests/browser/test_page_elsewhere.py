@@ -14,7 +14,7 @@ from playwright.sync_api import Browser
 
 from st_common.config.home import Home
 from st_common.layers.load import load
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.page_browser import TIMEOUT_MS
 from tests.kit.server_http import served
 
@@ -82,7 +82,7 @@ def test_a_map_elsewhere_shows_features_where_its_origin_is_named(
     (tmp_path / "parks.geojson").write_text(
         json.dumps({"type": "FeatureCollection", "features": [PARK]})
     )
-    place = Place(home=Home(tmp_path / "home"), conf=conf)
+    place = Installation(home=Home(tmp_path / "home"), conf=conf)
     load(place.home, "parks", tmp_path / "parks.geojson", group="default")
     with page_elsewhere(site) as origin:
         if is_named:

@@ -14,12 +14,12 @@ from st_common.config.streams import load_streams
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from st_common.engine.topology import frozen
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from st_common.server.serve import listening, serve
 
 
 @contextlib.contextmanager
-def served(place: Place, *, port: int = 0, **how: Any) -> Iterator[httpx.Client]:
+def served(place: Installation, *, port: int = 0, **how: Any) -> Iterator[httpx.Client]:
     """A server without engines on a port, 0 any that is free, and a client of it; it has ended when this is left."""
     listener = listening("127.0.0.1", port)
     begun: dict[str, Any] = {}
@@ -67,7 +67,7 @@ def events(response: httpx.Response) -> Iterator[tuple[str, dict[str, Any]]]:
 class Engine:
     """An engine that works when it is told to."""
 
-    def __init__(self, place: Place, name: str = "ships") -> None:
+    def __init__(self, place: Installation, name: str = "ships") -> None:
         stream = load_streams(place.conf)[name]
         self.stream = replace(
             frozen(place.home, stream, engine="local", shards=1), shards=1

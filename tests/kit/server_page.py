@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.config.home import Home
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 
 SETTINGS = """
 [streams.ships]
@@ -51,12 +51,12 @@ ARRAYS = (
 )
 
 
-def place_in(folder: Path) -> Place:
+def place_in(folder: Path) -> Installation:
     """A home in a folder, with streams `ships` and `taxis` on the globe and `cars` in a plane."""
     conf = folder / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(folder / "home"), conf=conf)
+    return Installation(home=Home(folder / "home"), conf=conf)
 
 
 def fix(ship: str, t: float, x: float, y: float, **more: Any) -> str:

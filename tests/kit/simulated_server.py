@@ -16,11 +16,11 @@ from unittest.mock import patch
 from st_common.answers import follow
 from st_common.errors import FairwayError, StorageError, TransientError
 from st_common.server import changes, intake
-from st_common.server.asked import RejectedError, ReusedKeyError
 from st_common.server.changes import Hub, Hubs
 from st_common.server.event_text import place_of_id
+from st_common.server.installation import Installation
 from st_common.server.intake import ClosedError, Intakes
-from st_common.server.place import Place
+from st_common.server.parameters import RejectedError, ReusedKeyError
 from st_common.sources.writer import Writer
 from tests.kit.simulated import Actor
 from tests.kit.simulated_disk import Faults
@@ -107,7 +107,7 @@ class Traffic:
         run(self.machine.world, self._served)
 
     async def _served(self) -> None:
-        place = Place(home=self.machine.home, conf=cast("Path", None))
+        place = Installation(home=self.machine.home, conf=cast("Path", None))
         intakes, hubs = Intakes(place), Hubs(place.home)
         tasks: set[asyncio.Task[None]] = set()
         here = self.machine.world.here

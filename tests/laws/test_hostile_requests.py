@@ -15,8 +15,8 @@ from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.layers.load import load
 from st_common.server.app import ENDPOINTS
+from st_common.server.installation import Installation
 from st_common.server.openapi import description
-from st_common.server.place import Place
 from tests.kit.effort import tries
 from tests.kit.server_http import served
 
@@ -214,7 +214,7 @@ def client(tmp_path_factory):
         for n in range(3)
         for name in "ab"
     )
-    with served(Place(home=home, conf=root / "conf")) as client:
+    with served(Installation(home=home, conf=root / "conf")) as client:
         assert client.put("/v1/queries/q", content=QUERY).status_code == 201
         assert client.post("/v1/streams/s/fixes", content=fixes).status_code == 202
         run(home, load_streams(root / "conf")["s"], until_idle=True)

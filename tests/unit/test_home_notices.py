@@ -10,7 +10,7 @@ from st_common.cli import app
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.log.record_settings import log_for
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.ran_home import ran_home
 from tests.kit.server_http import served
 
@@ -149,7 +149,7 @@ def test_a_server_notes_the_same(home):
         "REGISTER QUERY over_http AS SELECT * FROM taxis t"
         " JOIN zones z ON ST_Intersects(t, z) INSIDE ('M', 'bus1', 5 m)"
     )
-    with served(Place(home=home, conf=home.root / "conf")) as client:
+    with served(Installation(home=home, conf=home.root / "conf")) as client:
         answer = client.post("/v1/queries", content=text)
     assert answer.status_code < 300, answer.text
     notices = answer.json()["notices"]

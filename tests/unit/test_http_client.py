@@ -13,7 +13,7 @@ from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.engine.run import run
 from st_common.log.log import Log
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import Engine, served
 
 pytestmark = pytest.mark.spec("S8", "S9")
@@ -35,7 +35,7 @@ def place(tmp_path):
     conf = tmp_path / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 @pytest.fixture

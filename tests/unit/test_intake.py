@@ -21,9 +21,9 @@ from st_common.log.log import Log
 from st_common.operations.records import read_record, write_record
 from st_common.position import row_of, segment_of
 from st_common.server import intake as server_intake
-from st_common.server.asked import ReusedKeyError
+from st_common.server.installation import Installation
 from st_common.server.intake import Intakes
-from st_common.server.place import Place
+from st_common.server.parameters import ReusedKeyError
 from st_common.storage import local
 from tests.kit.effort import tries
 from tests.kit.feeding import lines_of
@@ -45,7 +45,7 @@ def place_in(folder):
     conf = folder / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(folder / "home"), conf=conf)
+    return Installation(home=Home(folder / "home"), conf=conf)
 
 
 @pytest.fixture
@@ -241,7 +241,7 @@ def test_a_key_whose_segment_the_log_has_no_more_is_refused_and_not_acknowledged
     write_record(note, {"places": noted["next"]["places"]})
     with served(place) as client:
         again = post(client, fix("one"), "k1")
-        assert (again.status_code, "another key" in again.text) == (400, True)
+        assert (again.status_code, "another key" in again.text) == (422, True)
         assert post(client, fix("one"), "k2").status_code == 202
 
 

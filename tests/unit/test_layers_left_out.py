@@ -19,7 +19,7 @@ from st_common.layers.load import load
 from st_common.layers.options import FileOptions
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.summary import summary
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import served
 
 NONE = Kinds(())
@@ -167,7 +167,7 @@ def test_the_server_names_what_loads_left_out(run, tmp_path):
     conf = tmp_path / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(STREAM)
-    with served(Place(home=Home(tmp_path / "home"), conf=conf)) as client:
+    with served(Installation(home=Home(tmp_path / "home"), conf=conf)) as client:
         (few,) = client.get("/v1/layers").json()["layers"]
         (every,) = client.get("/v1/layers", params={"all_faults": "true"}).json()[
             "layers"

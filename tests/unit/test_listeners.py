@@ -20,7 +20,7 @@ from st_common.config.home import Home
 from st_common.errors import StorageError
 from st_common.server import changes as server_changes
 from st_common.server.changes import Hub, Listener, Told
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
@@ -43,7 +43,7 @@ def place(tmp_path):
     conf = tmp_path / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 @pytest.fixture

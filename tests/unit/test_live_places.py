@@ -13,10 +13,10 @@ from st_common.log.control import write_clock
 from st_common.log.record_settings import log_for
 from st_common.log.stored_log import StoredLog
 from st_common.position import position_of
-from st_common.server.asked import Asked, Kept
-from st_common.server.page import lives
-from st_common.server.page.lives import Lives, live_places
+from st_common.server.page import readers as lives
+from st_common.server.page.readers import Lives, live_places
 from st_common.server.page.tiles import Recent
+from st_common.server.parameters import Kept, Parameters
 from tests.kit.server_http import Engine
 from tests.kit.server_page import fix, place_in
 
@@ -119,7 +119,7 @@ def test_a_log_that_began_anew_is_read_anew(place, stream, tmp_path):
 def test_a_reader_is_kept_for_who_looks_and_let_go_when_nobody_does(
     place, stream, monkeypatch
 ):
-    asked = Asked(place=place, path={}, params={}, kept=Kept())
+    asked = Parameters(place=place, path={}, params={}, kept=Kept())
     first = live_places(asked, stream)
     assert live_places(asked, stream) is first
     asked.kept.rest()

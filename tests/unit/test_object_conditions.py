@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 import fairway
 from st_common.cli import app
 from st_common.config.home import Home
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import Engine, served
 
 pytestmark = pytest.mark.spec("S8")
@@ -76,7 +76,7 @@ def place(tmp_path):
     conf = tmp_path / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def shaped(tmp_path):
     conf = tmp_path / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "streams.toml").write_text(SHAPES)
-    place = Place(home=Home(tmp_path / "home"), conf=conf)
+    place = Installation(home=Home(tmp_path / "home"), conf=conf)
     with served(place) as client, contextlib.closing(Engine(place, "works")) as engine:
 
         def put(name, time, text):

@@ -19,7 +19,7 @@ from pyproj import Transformer
 from st_common.config.home import Home
 from st_common.engine.run import run
 from st_common.layers.load import load
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
@@ -89,7 +89,7 @@ def client(tmp_path_factory):
     (root / "parks.geojson").write_text(
         json.dumps({"type": "FeatureCollection", "features": features})
     )
-    place = Place(home=Home(root / "home"), conf=root / "conf")
+    place = Installation(home=Home(root / "home"), conf=root / "conf")
     load(place.home, "parks", root / "parks.geojson", group="default")
     with served(place) as client:
         zone = "SELECT * FROM ships INSIDE (0, 0, 10, 10)"

@@ -10,9 +10,9 @@ from st_common.config.home import Home
 from st_common.engine.run import run
 from st_common.layers.load import load
 from st_common.server.app import ENDPOINTS
+from st_common.server.installation import Installation
 from st_common.server.ogc import OPENAPI
 from st_common.server.openapi import description
-from st_common.server.place import Place
 from tests.kit.server_http import served
 
 PUBLIC = [one for one in ENDPOINTS if one.is_public]
@@ -137,7 +137,7 @@ def seen(tmp_path_factory):
     (root / "conf").mkdir()
     (root / "conf/streams.toml").write_text(SETTINGS)
     (root / "zones.geojson").write_text(json.dumps(ZONES))
-    place = Place(home=Home(root / "home"), conf=root / "conf")
+    place = Installation(home=Home(root / "home"), conf=root / "conf")
     load(place.home, "zones", root / "zones.geojson", group="default")
     answers = defaultdict(list)
     with served(place) as client:

@@ -4,8 +4,8 @@ import pytest
 
 from st_common.config.home import Home
 from st_common.server.app import ENDPOINTS
+from st_common.server.installation import Installation
 from st_common.server.page import files
-from st_common.server.place import Place
 from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("P10")
@@ -17,7 +17,7 @@ def place(tmp_path):
     conf.mkdir()
     (conf / "streams.toml").write_text("")
     (tmp_path / "secret.txt").write_text("secret")
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 @pytest.fixture

@@ -188,7 +188,7 @@ def test_a_damaged_segment_is_told_and_not_passed_over(place, client):
     data[-3] ^= 1
     segment.write_bytes(bytes(data))
     told = client.get("/page/live/ships")
-    assert told.status_code == 400
+    assert told.status_code == 500
     assert "damaged" in told.json()["error"]
     assert str(place.home.root) not in told.text
 

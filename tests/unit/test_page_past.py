@@ -13,8 +13,8 @@ from st_common.layers.load import load
 from st_common.partitioning.kdtree import median_split
 from st_common.partitioning.regions import Regions
 from st_common.partitioning.store import store
-from st_common.server.asked import Asked
-from st_common.server.page import asks
+from st_common.server.page import questions as asks
+from st_common.server.parameters import Parameters
 from tests.kit.server_http import Engine, served
 from tests.kit.server_page import CSV, fix, place_in, post, unpacked
 
@@ -227,7 +227,7 @@ def test_a_question_that_reads_too_much_is_refused(place, client, monkeypatch):
     run(place.home, place.stream("ships"), until_idle=True)
     text = f"{ZONE} AS OF '{at(2)}'".encode()
     with pytest.raises(QueryError, match="more than 2"):
-        asks.ask(Asked(place=place, path={}, params={}, body=text))
+        asks.ask(Parameters(place=place, path={}, params={}, body=text))
 
 
 def test_a_select_is_checked_and_what_is_wrong_has_its_place(client):

@@ -6,12 +6,12 @@ import numpy as np
 import pyogrio
 import pytest
 import shapely
-from tests.kit.serving_http import served
-from tests.kit.serving_page import CSV, place_in, post
 
 from st_common.geometry.space import PLANE
 from st_common.layers.load import load
 from st_common.server.page import tiles
+from tests.kit.server_http import served
+from tests.kit.server_page import CSV, place_in, post
 
 pytestmark = pytest.mark.spec("P10")
 

@@ -12,7 +12,6 @@ import httpx
 import pyarrow as pa
 import pyogrio
 import pytest
-from tests.kit.serving_http import Engine, events, served
 
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
@@ -24,9 +23,10 @@ from st_common.operations import lease
 from st_common.server.app import ENDPOINTS, application
 from st_common.server.engines import Engines
 from st_common.server.guard import Limits
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from st_common.server.serve import require_token
 from tests.kit.feeding import lines_of, payloads_of
+from tests.kit.server_http import Engine, events, served
 
 pytestmark = pytest.mark.spec("S8")
 
@@ -60,7 +60,7 @@ def place(tmp_path):
     conf = tmp_path / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def asked(tmp_path_factory):
     root = tmp_path_factory.mktemp("asked")
     (root / "conf").mkdir()
     (root / "conf" / "streams.toml").write_text(SETTINGS)
-    with served(Place(home=Home(root / "home"), conf=root / "conf")) as client:
+    with served(Installation(home=Home(root / "home"), conf=root / "conf")) as client:
         client.put("/v1/queries/zone", content=ZONE).raise_for_status()
         yield client, root
 

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from st_common.config.home import Home
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
@@ -36,7 +36,7 @@ def place(tmp_path):
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
     HOMES.append(str(tmp_path / "home"))
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 def limited(place, **limits):

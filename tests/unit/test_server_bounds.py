@@ -9,8 +9,8 @@ from st_common.config.home import Home
 from st_common.config.operations import ServerSettings
 from st_common.errors import QueryError
 from st_common.server.app import ENDPOINTS
-from st_common.server.asked import Asked
-from st_common.server.place import Place
+from st_common.server.installation import Installation
+from st_common.server.parameters import Parameters
 
 pytestmark = pytest.mark.spec("S8")
 
@@ -67,8 +67,8 @@ def test_what_is_carried_out_apart_has_the_bounds_that_are_told():
 
 
 def asked_for(text):
-    return Asked(
-        place=Place(home=Home(Path()), conf=Path()),
+    return Parameters(
+        place=Installation(home=Home(Path()), conf=Path()),
         path={},
         params={},
         body=text.encode(),

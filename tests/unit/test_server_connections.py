@@ -9,7 +9,7 @@ import pytest
 from st_common.config.home import Home
 from st_common.server.connections import Bounds
 from st_common.server.guard import Guesses
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.server_http import served
 
 pytestmark = pytest.mark.spec("S8")
@@ -29,7 +29,7 @@ def place(tmp_path):
     conf = tmp_path / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(tmp_path / "home"), conf=conf)
+    return Installation(home=Home(tmp_path / "home"), conf=conf)
 
 
 def connected(client):
@@ -124,7 +124,7 @@ def test_a_server_refuses_to_look_at_more_tokens_and_says_when_it_will(place):
     ],
 )  # fmt: skip
 def test_no_message_shows_a_path_of_the_machine(tmp_path, text, shown):
-    place = Place(home=Home(tmp_path / "home"), conf=tmp_path / "conf")
+    place = Installation(home=Home(tmp_path / "home"), conf=tmp_path / "conf")
     given = text.format(home=tmp_path / "home", conf=tmp_path / "conf")
     assert place.hidden(given) == shown
     told = {"sources": [{"error": given, "files": given}], "why": None}

@@ -3,7 +3,7 @@
 import pytest
 
 from st_common.operations.decide import Action, ActionKind, by_kind
-from st_common.server.said import changes_of
+from st_common.server.terminal import changes_of
 
 pytestmark = pytest.mark.spec("S8")
 

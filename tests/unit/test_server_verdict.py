@@ -7,7 +7,7 @@ import pytest
 
 import fairway
 from st_common.config.home import Home
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from tests.kit.feeding import payloads_of
 from tests.kit.server_http import Engine, served
 
@@ -43,7 +43,7 @@ def place_in(root):
     conf = root / "conf"
     conf.mkdir()
     (conf / "streams.toml").write_text(SETTINGS)
-    return Place(home=Home(root / "home"), conf=conf)
+    return Installation(home=Home(root / "home"), conf=conf)
 
 
 @pytest.fixture

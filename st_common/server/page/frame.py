@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common.config.stream import StreamSettings
-from st_common.server.asked import Asked
-from st_common.server.page.lives import live_places
+from st_common.server.page.readers import live_places
 from st_common.server.page.watch import Box, extent_of
+from st_common.server.parameters import Parameters
 
 Floats = npt.NDArray[np.float64]
 
@@ -96,7 +96,7 @@ class Frames:
         self._lock = threading.Lock()
         self._plane = plane
 
-    def plane(self, asked: Asked) -> Frame:
+    def plane(self, asked: Parameters) -> Frame:
         """The frame of all planes; one for the time being while nothing lies in them."""
         with self._lock:
             if self._plane is None:
@@ -104,19 +104,19 @@ class Frames:
             return self._plane or Frame(s=_HALF_DEGREES / 1000)
 
 
-def frame_of(asked: Asked, stream: StreamSettings) -> Frame:
+def frame_of(asked: Parameters, stream: StreamSettings) -> Frame:
     """Where the map shows a stream."""
     if not stream.space.is_flat:
         return GLOBE
     return plane_of(asked)
 
 
-def plane_of(asked: Asked) -> Frame:
+def plane_of(asked: Parameters) -> Frame:
     """Where the map shows planes."""
     return asked.kept.of(Frames).plane(asked)
 
 
-def _seen(asked: Asked) -> Iterator[tuple[StreamSettings, Box]]:
+def _seen(asked: Parameters) -> Iterator[tuple[StreamSettings, Box]]:
     """Of each stream in a plane the box in which nearly all objects are; of those without objects nothing."""
     for stream in asked.place.streams().values():
         if not stream.space.is_flat:

@@ -12,9 +12,9 @@ from st_common.query.control import QueryRow
 from st_common.query.lookup import logged_streams, queries
 from st_common.query.plan import Plan
 from st_common.query.text import to_text
-from st_common.server.asked import Asked
 from st_common.server.page.frame import GLOBE, Frame, plane_of
 from st_common.server.page.watch import Box
+from st_common.server.parameters import Parameters
 
 _MOST_KINDS = 50
 _PARTS = (
@@ -45,7 +45,7 @@ class Known:
                 self._rows = (said, [_shown(row) for row in queries(home)])
             return self._rows[1]
 
-    def layers(self, asked: Asked) -> list[dict[str, Any]]:
+    def layers(self, asked: Parameters) -> list[dict[str, Any]]:
         """All layers that are loaded, by name."""
         with self._lock:
             names = list(layer_names(asked.place.home))
@@ -53,20 +53,20 @@ class Known:
                 one for name in names if (one := self._layer(asked, name)) is not None
             ]
 
-    def attribution(self, asked: Asked, layer: str) -> str | None:
+    def attribution(self, asked: Parameters, layer: str) -> str | None:
         """Whose data a layer has; None where nothing must be said, or there is no such layer."""
         with self._lock:
             shown = self._layer(asked, layer)
         return None if shown is None else shown["attribution"]
 
-    def box(self, asked: Asked, layer: str) -> Box | None:
+    def box(self, asked: Parameters, layer: str) -> Box | None:
         """Where the features of a layer lie, in its own coordinates; None where it has none."""
         with self._lock:
             self._layer(asked, layer)
             box: Box | None = self._layers.get(layer, {}).get("box")
             return box
 
-    def _layer(self, asked: Asked, name: str) -> dict[str, Any] | None:
+    def _layer(self, asked: Parameters, name: str) -> dict[str, Any] | None:
         version = newest_version(asked.place.home, name)
         if version is None:
             return None
@@ -114,7 +114,7 @@ def _shown(row: QueryRow) -> dict[str, Any]:
     }
 
 
-def layer_frame(asked: Asked, name: str) -> Frame:
+def layer_frame(asked: Parameters, name: str) -> Frame:
     """Where the map shows a layer: as the streams of the group by whose regions it is spread."""
     group = layer_group(asked.place.home, name)
     crs = crs_of_group(asked.place.streams().values(), group or DEFAULT_GROUP)

@@ -20,10 +20,10 @@ from starlette.responses import Response
 
 from st_common.answers.live_places import Look
 from st_common.answers.moving_places import Moved
-from st_common.server.asked import Asked, Param, known_stream
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame, frame_of
-from st_common.server.page.lives import live_places
+from st_common.server.page.readers import live_places
+from st_common.server.parameters import Param, Parameters, known_stream
 from st_common.server.replies import iso_of
 from st_common.written import whole_number
 
@@ -69,7 +69,7 @@ def _padded(values: np.ndarray) -> bytes:
     gives=MEDIA,
     lane="live",
 )
-def live(asked: Asked) -> Response:
+def live(asked: Parameters) -> Response:
     """Where the objects of a stream are now, as arrays for a map: all, or those that moved behind a cursor."""
     stream = known_stream(asked, asked.path["stream"])
     epoch, tag, serial, names = _seen(asked.params.get("since", ""))

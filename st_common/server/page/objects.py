@@ -18,11 +18,11 @@ from st_common.log.log import Log
 from st_common.log.reader import pieces
 from st_common.position import row_of, segment_of
 from st_common.query.lookup import queries
-from st_common.server.asked import AbsentError, Asked, known_stream
 from st_common.server.endpoint import AT, Endpoint
 from st_common.server.page.frame import frame_of
-from st_common.server.page.lives import live_places
 from st_common.server.page.past import VISIT, visits_of
+from st_common.server.page.readers import live_places
+from st_common.server.parameters import AbsentError, Parameters, known_stream
 from st_common.server.replies import value_reply
 from st_common.server.schemas import (
     ANY,
@@ -61,7 +61,7 @@ _OF_ALL = {"query": None, "since": None, "until": None, "limit": _VISITS}
     apart="read",
     is_on_map=True,
 )
-def page_object(asked: Asked) -> Response:
+def page_object(asked: Parameters) -> Response:
     """All that is known of one object, now or at a time."""
     stream, name = known_stream(asked, asked.path["stream"]), asked.path["object"]
     at = asked.params.get("at")
@@ -69,7 +69,7 @@ def page_object(asked: Asked) -> Response:
     return value_reply({"stream": stream.name, "object": name, **known})
 
 
-def _now(asked: Asked, stream: StreamSettings, name: str) -> dict[str, Any]:
+def _now(asked: Parameters, stream: StreamSettings, name: str) -> dict[str, Any]:
     position = live_places(asked, stream).position_of(name)
     if position is None or position < 0:
         raise AbsentError(f"stream {stream.name!r} has no object {name!r}")
@@ -82,7 +82,7 @@ def _now(asked: Asked, stream: StreamSettings, name: str) -> dict[str, Any]:
 
 
 def _then(
-    asked: Asked, stream: StreamSettings, name: str, at: datetime
+    asked: Parameters, stream: StreamSettings, name: str, at: datetime
 ) -> dict[str, Any]:
     """The same as of a time, by what is archived; a visit that was not over then has no end."""
     rows = object_at(asked.place.home, stream, name, at)
@@ -113,7 +113,7 @@ def _as_answer(visit: dict[str, Any]) -> dict[str, Any]:
     return {**shown, "since_ts": visit["from_ts"], "fields": None}
 
 
-def _fix(asked: Asked, stream: StreamSettings, position: int) -> dict[str, Any]:
+def _fix(asked: Parameters, stream: StreamSettings, position: int) -> dict[str, Any]:
     """A fix by its place in the log; where its segment was purged, by the archive."""
     log = Log(asked.place.home.log(stream.name))
     number, row = segment_of(position), row_of(position)
@@ -132,7 +132,9 @@ def _logged(log: Log, stream: StreamSettings, number: int) -> pa.Table:
     return piece.part.decoded.fixes
 
 
-def _shown(asked: Asked, stream: StreamSettings, fix: dict[str, Any]) -> dict[str, Any]:
+def _shown(
+    asked: Parameters, stream: StreamSettings, fix: dict[str, Any]
+) -> dict[str, Any]:
     frame, when = frame_of(asked, stream), fix["event_ts"]
     if isinstance(when, int):
         when = datetime.fromtimestamp(when / 1e6, UTC)
@@ -148,7 +150,9 @@ def _shown(asked: Asked, stream: StreamSettings, fix: dict[str, Any]) -> dict[st
     }
 
 
-def _answers(asked: Asked, stream: StreamSettings, name: str) -> list[dict[str, Any]]:
+def _answers(
+    asked: Parameters, stream: StreamSettings, name: str
+) -> list[dict[str, Any]]:
     """The answers of live queries that it is in, as what is committed says."""
     home = asked.place.home
     path, schema = (

@@ -21,11 +21,11 @@ from st_common.errors import ConfigError
 from st_common.partitioning.regions import Regions, assign
 from st_common.partitioning.shown import rectangles_of
 from st_common.partitioning.store import newest_rows, regions_of
-from st_common.server.asked import Asked, Param, known_stream, needed, time_at
 from st_common.server.endpoint import AT, LIMIT, STREAM, Endpoint
 from st_common.server.page.frame import frame_of
 from st_common.server.page.live import MEDIA, iso, packed
-from st_common.server.page.lives import Lives, live_places
+from st_common.server.page.readers import Lives, live_places
+from st_common.server.parameters import Param, Parameters, known_stream, needed, time_at
 from st_common.server.replies import GEOJSON, plain_rows, value_reply
 from st_common.server.schemas import (
     FEATURES,
@@ -78,7 +78,7 @@ VISIT = an_object(
     apart="read",
     is_on_map=True,
 )
-def page_past(asked: Asked) -> Response:
+def page_past(asked: Parameters) -> Response:
     """Where the objects of a stream were at a time, as arrays for a map."""
     stream = known_stream(asked, asked.path["stream"])
     at = asked.params.get("at")
@@ -118,7 +118,7 @@ def page_past(asked: Asked) -> Response:
     apart="read",
     is_on_map=True,
 )
-def ways(asked: Asked) -> Response:
+def ways(asked: Parameters) -> Response:
     """The way of one object.
 
     By default during the hour before its stream's last fix.
@@ -152,7 +152,7 @@ def ways(asked: Asked) -> Response:
     apart="read",
     is_on_map=True,
 )
-def places(asked: Asked) -> Response:
+def places(asked: Parameters) -> Response:
     """Where fixes of an interval lie: a sample of them."""
     stream = known_stream(asked, asked.path["stream"])
     for name in ("from", "to"):
@@ -168,7 +168,7 @@ def places(asked: Asked) -> Response:
     return value_reply({**told, "places": both.round(_DIGITS).tolist()})
 
 
-def _newest(asked: Asked, stream: StreamSettings) -> datetime:
+def _newest(asked: Parameters, stream: StreamSettings) -> datetime:
     newest_us = live_places(asked, stream).look().newest_us
     return datetime.fromtimestamp((newest_us or 0) / 1e6, UTC) + timedelta(seconds=1)
 
@@ -188,7 +188,7 @@ def _newest(asked: Asked, stream: StreamSettings) -> datetime:
     ),
     apart="read",
 )
-def visits(asked: Asked) -> Response:
+def visits(asked: Parameters) -> Response:
     """Stays in answers, the newest or the longest first."""
     stream = known_stream(asked, needed(asked, "stream"))
     order = asked.params.get("order", "newest")
@@ -206,7 +206,7 @@ def visits(asked: Asked) -> Response:
 
 
 def visits_of(
-    asked: Asked, stream: str, order: str, given: dict[str, Any]
+    asked: Parameters, stream: str, order: str, given: dict[str, Any]
 ) -> list[dict[str, Any]]:
     """Visits of a stream; none before something was told.
 
@@ -224,7 +224,7 @@ def visits_of(
     return plain_rows(sql(asked.place.home, text, given=given))
 
 
-def _bounded(asked: Asked, usual: int, most: int) -> int:
+def _bounded(asked: Parameters, usual: int, most: int) -> int:
     limit = int(asked.params.get("limit", usual))
     if not 1 <= limit <= most:
         raise ConfigError(f"limit={limit}", hint=f"from 1 to {most}")
@@ -232,7 +232,7 @@ def _bounded(asked: Asked, usual: int, most: int) -> int:
 
 
 @Endpoint("GET", "/page/regions/{stream}", FEATURES, gives=GEOJSON, lane="page")
-def regions(asked: Asked) -> Response:
+def regions(asked: Parameters) -> Response:
     """The regions by which a stream is stored, with their load.
 
     Those of more than two dimensions are told by the first two, and those that differ in the others alone as one; how
@@ -259,7 +259,7 @@ def regions(asked: Asked) -> Response:
 
 
 def _objects_in(
-    asked: Asked, stream: StreamSettings, made: Regions
+    asked: Parameters, stream: StreamSettings, made: Regions
 ) -> Counter[str] | None:
     """How many objects are in each region now; None where nobody looks at the stream, or x and y do not say it."""
     where = asked.kept.of(Lives).where(stream.name)

@@ -20,11 +20,16 @@ from st_common.query.plan import Plan
 from st_common.regions.combined_shapes import drawn_shape
 from st_common.regions.region import AroundObject, MovingRegion, Region
 from st_common.regions.registry import still
-from st_common.server.asked import AbsentError, Asked, known_query, known_stream
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame, frame_of
 from st_common.server.page.known import layer_frame
-from st_common.server.page.lives import live_places
+from st_common.server.page.readers import live_places
+from st_common.server.parameters import (
+    AbsentError,
+    Parameters,
+    known_query,
+    known_stream,
+)
 from st_common.server.replies import GEOJSON, value_reply
 from st_common.server.schemas import FEATURES
 
@@ -33,7 +38,7 @@ _Feature = dict[str, Any]
 
 
 @Endpoint("GET", "/page/shapes/{query}", FEATURES, gives=GEOJSON, lane="page")
-def shapes(asked: Asked) -> Response:
+def shapes(asked: Parameters) -> Response:
     """The regions of a query where they are now, and the features in its answer."""
     row = find(asked.place.home, known_query(asked))
     if row.plan is None:
@@ -90,7 +95,7 @@ def _place(place: Place, live: LivePlaces) -> tuple[float, float] | None:
     return live.place_of(place.focal)
 
 
-def _partners(asked: Asked, query: str, plan: Plan) -> Iterator[_Feature]:
+def _partners(asked: Parameters, query: str, plan: Plan) -> Iterator[_Feature]:
     """The features of a layer that are in the answer, some of them where there are very many."""
     home, join = asked.place.home, plan.join
     version = None if join is None else newest_version(home, join.layer)

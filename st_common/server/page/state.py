@@ -17,14 +17,14 @@ from st_common.operations.alerts import read_alerts
 from st_common.operations.judged import health_now
 from st_common.operations.presence import presence
 from st_common.operations.status import read_status
-from st_common.server.asked import Asked
 from st_common.server.endpoint import Endpoint
-from st_common.server.page.asks import answers_until
 from st_common.server.page.frame import frame_of
 from st_common.server.page.known import Known
 from st_common.server.page.live import iso
-from st_common.server.page.lives import Lives, late_warnings
+from st_common.server.page.questions import answers_until
+from st_common.server.page.readers import Lives, late_warnings
 from st_common.server.page.watch import Figures, Watch
+from st_common.server.parameters import Parameters
 from st_common.server.replies import value_reply
 from st_common.server.schemas import ANY, COUNTS, ROWS, TEXT, TIME, an_object
 
@@ -59,7 +59,7 @@ class Board:
         self._lock = threading.Lock()
         self._told: tuple[float, dict[str, Any]] | None = None
 
-    def of(self, asked: Asked) -> dict[str, Any]:
+    def of(self, asked: Parameters) -> dict[str, Any]:
         """The state."""
         with self._lock:
             now_s = time.monotonic()
@@ -69,12 +69,12 @@ class Board:
 
 
 @Endpoint("GET", "/page/state", _PAGE_STATE, lane="page")
-def page_state(asked: Asked) -> Response:
+def page_state(asked: Parameters) -> Response:
     """How all streams, queries, layers and deliveries are, as the page polls it."""
     return value_reply(asked.kept.of(Board).of(asked))
 
 
-def _state(asked: Asked) -> dict[str, Any]:
+def _state(asked: Parameters) -> dict[str, Any]:
     place, now_us = asked.place, time.time_ns() // 1000
     streams = place.streams()
     figures = asked.kept.of(Watch).figures(asked)
@@ -106,7 +106,7 @@ def _state(asked: Asked) -> dict[str, Any]:
 
 
 def _stream(
-    asked: Asked, stream: StreamSettings, figures: Figures, now_us: int
+    asked: Parameters, stream: StreamSettings, figures: Figures, now_us: int
 ) -> dict[str, Any]:
     """How a stream is, with what the page shows beside it."""
     state = state_of(
@@ -162,7 +162,7 @@ def _queries(
     }
 
 
-def _deliveries(asked: Asked, now_us: int) -> list[dict[str, Any]]:
+def _deliveries(asked: Parameters, now_us: int) -> list[dict[str, Any]]:
     from st_common.delivery.settings import load_deliveries
 
     place, shown = asked.place, []

@@ -21,10 +21,10 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.errors import ConfigError, LayerError
 from st_common.layers.announce import newest_version
-from st_common.server.asked import AbsentError, Asked, whole
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame
 from st_common.server.page.known import layer_frame
+from st_common.server.parameters import AbsentError, Parameters, whole
 from st_common.written import whole_number
 
 Floats = npt.NDArray[np.float64]
@@ -247,7 +247,7 @@ class Tiles:
         )
 
     def of(
-        self, asked: Asked, at: tuple[str, int], where: tuple[int, int, int]
+        self, asked: Parameters, at: tuple[str, int], where: tuple[int, int, int]
     ) -> bytes:
         """A tile of a version of a layer."""
         frame = layer_frame(asked, at[0])
@@ -269,7 +269,7 @@ class Tiles:
     gives=TILE,
     lane="tiles",
 )
-def tile(asked: Asked) -> Response:
+def tile(asked: Parameters) -> Response:
     """Features of a layer as a vector tile for a map; 204 where nothing lies in it.
 
     Of a version that was asked for it does not change.
@@ -287,7 +287,7 @@ def tile(asked: Asked) -> Response:
     return Response(data, 200 if data else 204, headers, media_type=TILE)
 
 
-def _place(asked: Asked) -> tuple[int, int, int]:
+def _place(asked: Parameters) -> tuple[int, int, int]:
     """Zoom, column and row of a tile.
 
     Raises:

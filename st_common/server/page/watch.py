@@ -15,9 +15,9 @@ from st_common import tables
 from st_common.answers.tallies import Tallies
 from st_common.errors import FairwayError
 from st_common.operations.status import read_status
-from st_common.server.asked import Asked
-from st_common.server.page.lives import Lives
-from st_common.server.place import Place
+from st_common.server.installation import Installation
+from st_common.server.page.readers import Lives
+from st_common.server.parameters import Parameters
 
 _LOG = logging.getLogger(__name__)
 _EVERY_S = 2.0
@@ -89,7 +89,7 @@ class Watch:
         self._thread: threading.Thread | None = None
         self._asked_s = 0.0
 
-    def figures(self, asked: Asked) -> Mapping[str, Figures]:
+    def figures(self, asked: Parameters) -> Mapping[str, Figures]:
         """The figures of streams as the last round found them, by name."""
         with self._lock:
             self._asked_s = time.monotonic()
@@ -105,7 +105,7 @@ class Watch:
         """Ends the thread."""
         self._over.set()
 
-    def _run(self, place: Place, lives: Lives) -> None:
+    def _run(self, place: Installation, lives: Lives) -> None:
         while not self._over.is_set():
             with self._lock:
                 if time.monotonic() - self._asked_s > _UNASKED_S:
@@ -115,14 +115,14 @@ class Watch:
                 self._gather(place, lives, name)
             self._over.wait(_EVERY_S)
 
-    def _known(self, place: Place) -> list[str]:
+    def _known(self, place: Installation) -> list[str]:
         try:
             return list(place.streams())
         except FairwayError as error:
             _LOG.warning("streams are not looked at: %s", error)
             return []
 
-    def _gather(self, place: Place, lives: Lives, name: str) -> None:
+    def _gather(self, place: Installation, lives: Lives, name: str) -> None:
         kept = self._streams.setdefault(name, _Stream())
         try:
             figures = _figures(place, lives, name, kept)
@@ -133,7 +133,7 @@ class Watch:
         self._figures[name] = figures
 
 
-def _figures(place: Place, lives: Lives, name: str, kept: _Stream) -> Figures:
+def _figures(place: Installation, lives: Lives, name: str, kept: _Stream) -> Figures:
     now_s = time.monotonic()
     kept.tallies = kept.tallies.look(place.home, name)
     changes = kept.changes.add(now_s, kept.tallies.changes.copy())
@@ -171,7 +171,7 @@ def _quantiles(waits_s: npt.NDArray[np.float64]) -> dict[str, float] | None:
     }
 
 
-def _extent(place: Place, lives: Lives, name: str, kept: _Stream) -> Box | None:
+def _extent(place: Installation, lives: Lives, name: str, kept: _Stream) -> Box | None:
     """Where nearly all objects are: by who looks at the stream, else by the archive."""
     looked_at = lives.where(name)
     if looked_at is not None:

@@ -13,7 +13,7 @@ from st_common.answers.live_places import LivePlaces
 from st_common.answers.stream_state import is_much
 from st_common.config.stream import StreamSettings
 from st_common.operations.status import StreamStatus
-from st_common.server.asked import Asked
+from st_common.server.parameters import Parameters
 
 _KEPT_S = 60.0
 Floats = npt.NDArray[np.float64]
@@ -33,7 +33,7 @@ class Lives:
         self._held: dict[str, _Held] = {}
         self._lock = threading.Lock()
 
-    def of(self, asked: Asked, stream: StreamSettings) -> LivePlaces:
+    def of(self, asked: Parameters, stream: StreamSettings) -> LivePlaces:
         """The reader of a stream; a new one where its settings are others than they were."""
         now_s = time.monotonic()
         with self._lock:
@@ -64,12 +64,12 @@ class Lives:
                 del self._held[name]
 
 
-def live_places(asked: Asked, stream: StreamSettings) -> LivePlaces:
+def live_places(asked: Parameters, stream: StreamSettings) -> LivePlaces:
     """The reader of a stream that the server of a request keeps."""
     return asked.kept.of(Lives).of(asked, stream)
 
 
-def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Table:
+def answer_with_places(asked: Parameters, query: str, at: datetime | None) -> pa.Table:
     """The rows of an answer with `x` and `y`, by all that has come, not by what is archived; see `placed_answer`.
 
     Args:
@@ -90,7 +90,7 @@ def answer_with_places(asked: Asked, query: str, at: datetime | None) -> pa.Tabl
 
 
 def late_warnings(
-    asked: Asked, stream: StreamSettings, said: StreamStatus | None
+    asked: Parameters, stream: StreamSettings, said: StreamStatus | None
 ) -> list[str]:
     """What is said of a stream of which more than one fix in a hundred came too late, looked at once a minute."""
     if said is None or not is_much(said.late, said.fixes):

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from st_common.config.streams import stream_of
 from st_common.errors import ConfigError, FairwayError, QueryError
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 from st_common.written import whole_number
 
 _Thing = TypeVar("_Thing")
@@ -164,7 +164,7 @@ class Param:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Parameters:
     """One request.
 
     Attributes:
@@ -180,7 +180,7 @@ class Asked:
         before_writing: called before anything is written that was found out for the request; it may end it.
     """
 
-    place: Place
+    place: Installation
     path: Mapping[str, str]
     params: Mapping[str, Any]
     body: bytes = b""
@@ -309,7 +309,7 @@ def time_at(name: str, about: str) -> Param:
     return Param(name=name, about=about, read=time_of)
 
 
-def known_query(asked: Asked) -> str:
+def known_query(asked: Parameters) -> str:
     """The name of the query in an address, as it was registered.
 
     Raises:
@@ -323,7 +323,7 @@ def known_query(asked: Asked) -> str:
         raise AbsentError(error.message, hint=error.hint) from None
 
 
-def known_stream(asked: Asked, name: str) -> Any:
+def known_stream(asked: Parameters, name: str) -> Any:
     """The settings of the stream that is asked for.
 
     Raises:
@@ -337,7 +337,7 @@ def known_stream(asked: Asked, name: str) -> Any:
     return stream_of(streams, name)
 
 
-def needed(asked: Asked, name: str) -> str:
+def needed(asked: Parameters, name: str) -> str:
     """A parameter that must be there."""
     if name not in asked.params:
         raise ConfigError(f"the parameter {name!r} is missing")

@@ -21,11 +21,10 @@ from st_common.query.past import Past
 from st_common.query.printed import select_text
 from st_common.query.registry import fitted
 from st_common.query.text import Statement, parse
-from st_common.server.asked import Asked, known_stream
 from st_common.server.endpoint import LIMIT, STATEMENTS, Endpoint
-from st_common.server.hurry import areas_of
 from st_common.server.page.frame import frame_of
 from st_common.server.page.known import kind_of
+from st_common.server.parameters import Parameters, known_stream
 from st_common.server.replies import plain_rows, value_reply
 from st_common.server.schemas import (
     NUMBER,
@@ -38,6 +37,7 @@ from st_common.server.schemas import (
     an_object,
     or_null,
 )
+from st_common.server.text_limits import areas_of
 
 MOST_FIXES = 10_000_000
 """That a question may read: each reads its stream from the first fix on."""
@@ -62,7 +62,7 @@ _ROWS, _MOST_ROWS = 1000, 10_000
     apart="ask",
     is_on_map=True,
 )
-def ask(asked: Asked) -> Response:
+def ask(asked: Parameters) -> Response:
     """What a SELECT that stands alone would have told, AS OF a time or BETWEEN two."""
     statement = _select(asked)
     plan, past = statement.plan, statement.past
@@ -154,7 +154,7 @@ def _joined(rows: pa.Table, places: pa.Table, when: str) -> pa.Table:
     lane="page",
     apart_if_long="ask",
 )
-def check(asked: Asked) -> Response:
+def check(asked: Parameters) -> Response:
     """Whether a SELECT is right, and what it is.
 
     Raises:
@@ -168,7 +168,7 @@ def check(asked: Asked) -> Response:
     return value_reply({**told, "dwell_s": dwell_s, "text": select_text(plan)})
 
 
-def _select(asked: Asked) -> Statement:
+def _select(asked: Parameters) -> Statement:
     """The SELECT that was sent, with the names as they are declared.
 
     Raises:
@@ -194,7 +194,7 @@ def _select(asked: Asked) -> Statement:
     lane="page",
     apart_if_long="ask",
 )
-def complete(asked: Asked) -> Response:
+def complete(asked: Parameters) -> Response:
     """What may be typed next in a statement.
 
     Raises:

@@ -11,18 +11,18 @@ from st_common.extras import require_engine
 from st_common.log.log import Log
 from st_common.operations.decide import ActionKind
 from st_common.operations.launcher import find
-from st_common.server.place import Place
+from st_common.server.installation import Installation
 
 Say = Callable[[str], None]
 _LOG = logging.getLogger(__name__)
 
 
-def has_begun(place: Place, stream: StreamSettings) -> bool:
+def has_begun(place: Installation, stream: StreamSettings) -> bool:
     """Whether a stream's log holds something, a fix or a query: from then on it needs an engine."""
     return Log(place.home.log(stream.name)).end() > 0
 
 
-def stream_lines(place: Place, *, runs_engines: bool) -> Iterator[str]:
+def stream_lines(place: Installation, *, runs_engines: bool) -> Iterator[str]:
     """A line for each stream that a server runs: `ships: engine local, starts; sources: gps (tcp)`.
 
     Args:
@@ -37,7 +37,7 @@ def stream_lines(place: Place, *, runs_engines: bool) -> Iterator[str]:
         yield f"{line}; sources: {', '.join(sources)}" if is_shown else line
 
 
-def _how(place: Place, stream: StreamSettings) -> str:
+def _how(place: Installation, stream: StreamSettings) -> str:
     try:
         require_engine(stream.engine, stream.name)
     except ConfigError as error:

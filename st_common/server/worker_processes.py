@@ -30,10 +30,10 @@ from starlette.responses import Response
 
 from st_common.config.operations import Bounds, Kind, ServerSettings, operations_of
 from st_common.errors import ConfigError, FairwayError, QueryError, TransientError
-from st_common.server.asked import Asked
 from st_common.server.endpoint import Endpoint
+from st_common.server.installation import Installation
 from st_common.server.page.frame import plane_of
-from st_common.server.place import Place
+from st_common.server.parameters import Parameters
 
 LENGTH = struct.Struct("<II")
 """Bytes of a head, which is JSON, and of the body behind it."""
@@ -70,7 +70,7 @@ class Apart:
         place: where the server works.
     """
 
-    def __init__(self, place: Place) -> None:
+    def __init__(self, place: Installation) -> None:
         self._place = place
         self._all: set[_Worker] = set()
         self._idle: list[_Worker] = []
@@ -80,7 +80,7 @@ class Apart:
         self,
         one: Endpoint,
         kind: Kind,
-        asked: Asked,
+        asked: Parameters,
         given: Mapping[str, str],
         is_gone: Callable[[], Awaitable[bool]],
     ) -> Response:
@@ -220,7 +220,7 @@ class _Worker:
             return await self._process.wait()
 
     @classmethod
-    async def started(cls, place: Place, memory_mb: int) -> "_Worker":
+    async def started(cls, place: Installation, memory_mb: int) -> "_Worker":
         """A process that is ready.
 
         Raises:
@@ -360,7 +360,7 @@ async def _gone(is_gone: Callable[[], Awaitable[bool]]) -> None:
         await asyncio.sleep(_LOOK_S)
 
 
-def _last_good(place: Place) -> str | None:
+def _last_good(place: Installation) -> str | None:
     """What the settings were, for who cannot read it from their file; None where it can be read."""
     for load in (place.streams, place.settings):
         with contextlib.suppress(ConfigError):  # it never could, and who asks is told
@@ -370,7 +370,7 @@ def _last_good(place: Place) -> str | None:
     return b64encode(pickle.dumps(place.last_good)).decode()
 
 
-def _plane(asked: Asked) -> dict[str, Any] | None:
+def _plane(asked: Parameters) -> dict[str, Any] | None:
     """Where the map shows planes, for who does not see what is live; None where no stream lies in one."""
     if not any(stream.space.is_flat for stream in asked.place.streams().values()):
         return None

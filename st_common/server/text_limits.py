@@ -13,7 +13,7 @@ from st_common.query.area_store import FILE, HomeAreas
 from st_common.query.commit import registry_file
 from st_common.regions.region import Region
 from st_common.regions.registry import Area
-from st_common.server.asked import Asked, LongError
+from st_common.server.parameters import LongError, Parameters
 
 SHORT = 10_000
 """Bytes of a text that is understood in a thread: a fifth of a second at most."""
@@ -21,7 +21,7 @@ _SMALL_FILE = 2 << 20
 _NAMINGS, _CHARACTERS = 8, 200_000
 
 
-def areas_of(asked: Asked, text: bytes | str) -> HomeAreas:
+def areas_of(asked: Parameters, text: bytes | str) -> HomeAreas:
     """The areas that a text may name, as fits who asks: all in a process of its own, few in a thread.
 
     Args:

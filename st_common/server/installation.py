@@ -50,7 +50,7 @@ def _other_paths() -> re.Pattern[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Installation:
     """What every answer is made from.
 
     Attributes:
