@@ -9,8 +9,9 @@ Old days of `changes` or `positions` may be deleted; then some of it cannot be c
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -19,7 +20,6 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 import shapely
-from pyproj import Geod
 
 from st_common import tables
 from st_common.asking import CLOSED_OFF, asking
@@ -44,17 +44,16 @@ from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Metric, Objects
+from st_common.reference.motion import between, motion_of
 
 if TYPE_CHECKING:
     from st_common.tables.pruning import Filters
 
 ATTRIBUTE = "@"
 """Before the names of attributes, so that none is taken for a column of ours."""
-_NAMED = ("object", "x", "y", "elapsed_s")
 _TIMES = ["segment", "row", "event_ts"]
 _PLAIN = ["object", "x", "y", "gone"]
 _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
-_GEOD = Geod(ellps="WGS84")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,7 @@ def archived_history(
 ) -> tuple[History, pd.DataFrame]:
     """What the table `positions` and the control rows tell of a stream before the position `end`.
 
-    With it the table of its events: a row for each with the columns of its fix and of what was before it. Only those
+    With it the table of its events: a row for each with the columns of its fix. Only those
     of some `objects` where they are named, by the clock of all, and from an event time on: what is older makes none
     late, and none of them newer.
     """
@@ -159,12 +158,13 @@ def fixes_of(frame: pd.DataFrame, attributes: Sequence[str], space: Space) -> Fi
 
     Places on the globe are measured in another way than engines do, which leaves doubts.
     """
+    metric = Metric(is_flat=space.is_flat, doubts=not space.is_flat)
     return Fixes(
         ids=frame["object"].to_numpy(object),
         x=frame["x"].to_numpy(float),
         y=frame["y"].to_numpy(float),
-        metric=Metric(is_flat=space.is_flat, doubts=not space.is_flat),
-        of=Database(frame=frame, attributes_known=attributes, space=space),
+        metric=metric,
+        of=Database(frame=frame, attributes_known=attributes, metric=metric),
         rows=np.arange(len(frame)),
     )
 
@@ -197,34 +197,10 @@ def recorded_of(rows: pd.DataFrame) -> Recorded:
 
 
 def _frame_of(rows: pd.DataFrame, events: Events) -> pd.DataFrame:
-    """A row for each event: the columns of its fix, and the two fixes before it in the same stay; NaN without them.
-
-    They are `before_x`, `before_y` and `elapsed_s`, and of the one before that `earlier_x`, `earlier_y` and
-    `before_elapsed_s`, from it to the one before.
-    """
-    frame = rows.take(events.source).reset_index(drop=True)
-    place = {name: frame[name].to_numpy(float) for name in "xy"}
-    earlier = np.where(events.before >= 0, events.before[events.before], -1)
-    elapsed_s = np.where(
-        events.before >= 0, (events.ts - events.ts[events.before]) / 1e6, np.nan
-    )
-    found: pd.DataFrame = frame.assign(
-        kind=events.kind,
-        event=events.event,
-        effect=events.effect,
-        before_x=_or_nan(place["x"], events.before),
-        before_y=_or_nan(place["y"], events.before),
-        elapsed_s=elapsed_s,
-        earlier_x=_or_nan(place["x"], earlier),
-        earlier_y=_or_nan(place["y"], earlier),
-        before_elapsed_s=np.where(earlier >= 0, elapsed_s[events.before], np.nan),
-    )
-    return found
-
-
-def _or_nan(column: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """A column at some rows, NaN where a row is none (-1)."""
-    return np.where(rows >= 0, column[rows], np.nan)
+    """A row for each event: the columns of its fix, and what it is."""
+    frame: pd.DataFrame = rows.take(events.source).reset_index(drop=True)
+    own = {"event": events.event, "effect": events.effect, "before": events.before}
+    return frame.assign(kind=events.kind, **own)
 
 
 def times_of(stream: StreamSettings) -> Times:
@@ -241,13 +217,13 @@ def times_of(stream: StreamSettings) -> Times:
 # -- what expressions say, by DuckDB; they were checked when the query was registered ----------------------------------
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Database:
     """What expressions say of the rows of a frame, by DuckDB: see `Expressions`."""
 
     frame: pd.DataFrame
     attributes_known: Sequence[str]
-    space: Space
+    metric: Metric
 
     def values(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
         """See `Expressions.values`."""
@@ -263,9 +239,13 @@ class Database:
     def of_pairs(self, text: str, rows: Ints, others: Ints) -> Objects:
         """See `Expressions.of_pairs`; who has no partner (LEFT JOIN, -1) stands beside nothing: a row of nulls."""
         one, other = self._columns(rows), self._columns(others)
-        far, turned = self._between(one, other)
-        between = {"pair.distance_m": far, "pair.bearing_deg": turned}
-        both = pd.concat([one, other.add_prefix("other.")], axis=1).assign(**between)
+        x, y, to_x, to_y = (
+            side[name].to_numpy(float) for side in (one, other) for name in "xy"
+        )
+        far, turned = between(x, y, to_x, to_y, self.metric)
+        both = pd.concat([one, other.add_prefix("other.")], axis=1).assign(
+            **{"pair.distance_m": far, "pair.bearing_deg": turned}
+        )
         return _value(both, text)
 
     def of_features(
@@ -292,59 +272,24 @@ class Database:
 
     def _columns(self, rows: Ints) -> pd.DataFrame:
         """The columns that expressions may name, of some rows; of -1 all null."""
-        frame = self.frame.iloc[rows]
-        if (rows < 0).any():
-            at = np.where(rows < 0, len(self.frame), rows)
-            frame = self.frame.reindex(at)
-        speed, own = self._speed(frame, "before", ""), ATTRIBUTE
-        was = self._speed(frame, "earlier", "before")
-        elapsed_s = frame["elapsed_s"].to_numpy()
-        columns = [*_NAMED, *(own + name for name in self.attributes_known)]
-        return (
-            frame[columns]
-            .rename(columns=lambda name: name.removeprefix(own))
-            .assign(
-                speed_mps=speed,
-                heading_deg=self._heading(frame),
-                acceleration_mps2=(speed - was) / elapsed_s,
-                event_ts=pd.to_datetime(frame["ts"], unit="us"),
-            )
-            .reset_index(drop=True)
+        if not (rows < 0).any():
+            return self._named.iloc[rows].reset_index(drop=True)
+        places = np.where(rows < 0, len(self._named), rows)
+        return self._named.reindex(places).reset_index(drop=True)
+
+    @cached_property
+    def _named(self) -> pd.DataFrame:
+        """The same of all rows."""
+        frame, own = self.frame, [ATTRIBUTE + name for name in self.attributes_known]
+        ts, before = (frame[name].to_numpy(np.int64) for name in ("ts", "before"))
+        x, y = (frame[name].to_numpy(float) for name in "xy")
+        motion = motion_of(x, y, ts, before, self.metric)
+        named = frame[["object", "x", "y", *own]].rename(
+            columns=lambda name: name.removeprefix(ATTRIBUTE)
         )
-
-    def _speed(self, frame: pd.DataFrame, start: str, end: str) -> np.ndarray:
-        """Metres per second from one fix to a later one ("" for the last); NaN where there is none."""
-        x1, y1 = (frame[f"{start}_{name}"].to_numpy(float) for name in "xy")
-        named = f"{end}_" if end else ""
-        x2, y2 = (frame[f"{named}{name}"].to_numpy(float) for name in "xy")
-        if self.space.is_flat:
-            way = np.hypot(x2 - x1, y2 - y1)
-        else:
-            known, way = ~np.isnan(x1), np.full(len(frame), np.nan)
-            way[known] = _GEOD.inv(x1[known], y1[known], x2[known], y2[known])[2]
-        return np.asarray(way / frame[f"{named}elapsed_s"].to_numpy())
-
-    def _heading(self, frame: pd.DataFrame) -> np.ndarray:
-        """The direction from the fix before; NaN without one."""
-        before = pd.DataFrame({"x": frame["before_x"], "y": frame["before_y"]})
-        known = frame["elapsed_s"].notna() & before["x"].notna() & frame["x"].notna()
-        out = np.full(len(frame), np.nan)
-        out[known.to_numpy()] = self._between(before[known], frame[known])[1]
-        return out
-
-    def _between(
-        self, one: pd.DataFrame, other: pd.DataFrame
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """How far the second place is from the first and in which direction; a direction needs two places."""
-        x1, y1, x2, y2 = (
-            side[name].to_numpy(float) for side in (one, other) for name in "xy"
+        return named.assign(event_ts=pd.to_datetime(frame["ts"], unit="us")).assign(
+            **{field.name: getattr(motion, field.name) for field in fields(motion)}
         )
-        if self.space.is_flat:
-            far = np.hypot(x2 - x1, y2 - y1)
-            angle = 90.0 - np.degrees(np.arctan2(y2 - y1, x2 - x1))
-        else:
-            angle, _, far = _GEOD.inv(x1, y1, x2, y2)
-        return np.asarray(far), np.where(far == 0, np.nan, np.mod(angle, 360.0))
 
 
 def _type_of(name: str) -> str:

@@ -135,56 +135,18 @@ class Outcome:
     used: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Reading:
     """A fix that was used, and what follows from the reading before it: None when that was none, gone or expired.
 
-    `velocity` is in coordinates per second, `heading_deg` from north to the east, None for one that has not moved.
+    `heading_deg` is from north to the east, None for one that has not moved.
     """
 
     fix: Fix
     elapsed_s: float | None = None
     speed_mps: float | None = None
-    velocity: Point | None = None
     heading_deg: float | None = None
     acceleration_mps2: float | None = None
-
-    @property
-    def at(self) -> Point:
-        """Where the object was."""
-        return self.fix.x, self.fix.y
-
-
-def reading_of(fix: Fix, before: Reading | None, rules: Rules) -> Reading:
-    """A fix with elapsed time, speed and velocity since the reading before, if there is one."""
-    if before is None or fix.gone:
-        return Reading(fix=fix)
-    elapsed_s = (fix.event_us - before.fix.event_us) / 1e6
-    way = metres(before.at, (fix.x, fix.y), geographic=rules.geographic)
-    speed_mps, was_mps = way / elapsed_s, before.speed_mps
-    turn = fix.x - before.fix.x
-    if rules.geographic and abs(turn) > 180:
-        turn -= math.copysign(360, turn)
-    velocity = turn / elapsed_s, (fix.y - before.fix.y) / elapsed_s
-    return Reading(
-        fix=fix,
-        elapsed_s=elapsed_s,
-        speed_mps=speed_mps,
-        acceleration_mps2=None
-        if was_mps is None
-        else (speed_mps - was_mps) / elapsed_s,
-        velocity=velocity,
-        heading_deg=heading(before.at, (fix.x, fix.y), geographic=rules.geographic),
-    )
-
-
-def heading(a: Point, b: Point, *, geographic: bool) -> float | None:
-    """In which direction the second of two points lies from the first; None where they are one place."""
-    if metres(a, b, geographic=geographic) == 0:
-        return None
-    if geographic:
-        return float(_GEOD.inv(*a, *b)[0]) % 360
-    return (90 - math.degrees(math.atan2(b[1] - a[1], b[0] - a[0]))) % 360
 
 
 def metres(a: Point, b: Point, *, geographic: bool) -> float:

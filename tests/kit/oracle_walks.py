@@ -46,6 +46,7 @@ from st_common.geometry.space import GLOBE, PLANE
 from st_common.query.plan import Plan
 from st_common.reference.columns import Features, Fixes, objects
 from st_common.reference.metric import Ints, Metric, Objects
+from st_common.reference.motion import motion_of
 from st_common.reference.position_filter import Limits, Moved, judged
 from tests.kit.oracle_rows import (
     Change,
@@ -59,7 +60,6 @@ from tests.kit.oracle_rows import (
     Rules,
     fields_of,
     metres,
-    reading_of,
     text_of,
     value_beside,
     value_of,
@@ -306,16 +306,26 @@ def _readings(events: Events, fixes: Sequence[Fix], rules: Rules) -> list[Readin
     """The reading of each event: of one that ended an object its last place, at its last time, without speed."""
     readings: list[Reading] = []
     last: dict[str, Fix] = {}
-    columns = events.source.tolist(), events.kind.tolist(), events.before.tolist()
-    for source, kind, before in zip(*columns, strict=True):
-        fix = fixes[source]
+    own = [fixes[source] for source in events.source.tolist()]
+    x, y = (np.array([getattr(fix, name) for fix in own], float) for name in "xy")
+    by = Metric(is_flat=not rules.geographic)
+    motion = motion_of(x, y, events.ts, events.before, by)
+    columns = (
+        (None if np.isnan(one) else one for one in column.tolist())
+        for column in (
+            motion.elapsed_s,
+            motion.speed_mps,
+            motion.heading_deg,
+            motion.acceleration_mps2,
+        )
+    )
+    for fix, kind, *said in zip(own, events.kind.tolist(), *columns, strict=True):
         if kind == FIX:
             last[fix.object] = fix
-            earlier = readings[before] if before >= 0 else None
-            readings.append(reading_of(fix, earlier, rules))
+            readings.append(Reading(fix, *said))
         else:
             place = last.get(fix.object, fix)
-            readings.append(Reading(fix=replace(place, event_us=fix.event_us)))
+            readings.append(Reading(replace(place, event_us=fix.event_us)))
     return readings
 
 

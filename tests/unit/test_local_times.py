@@ -85,16 +85,18 @@ def test_clocks_show_what_zoneinfo_says_to_the_engine_and_to_verify(moments, zon
     assert of_day == [one.time() for one in expected]
     assert hours == [one.hour for one in expected]
     frame = pd.DataFrame(
-        {"object": "a", "x": 0.0, "y": 0.0, "elapsed_s": 1.0, "before_elapsed_s": 1.0}
-        | {f"{which}_{side}": 0.0 for which in ("before", "earlier") for side in "xy"}
-        | {
+        {
+            "object": "a",
+            "x": 0.0,
+            "y": 0.0,
+            "before": -1,
             "ts": [
                 int(
                     (at - dt.datetime(1970, 1, 1, tzinfo=dt.UTC))
                     / dt.timedelta(microseconds=1)
                 )
                 for at in moments
-            ]
+            ],
         }
     )
     of, rows = fixes_of(frame, (), PLANE).of, np.arange(len(frame))
