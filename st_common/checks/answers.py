@@ -6,7 +6,7 @@ distances on degrees are said: what is `sure` must be in an answer, all else may
 """
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +18,7 @@ from st_common.reference import members as reference
 from st_common.reference import sessions, sliding, travelled
 from st_common.reference.aggregate import Shown, groups
 from st_common.reference.columns import Features, Fixes, objects
+from st_common.reference.members import FeaturesOf
 from st_common.reference.metric import Bools, Ints, Members, Objects, Point
 from st_common.reference.pair_join import Joined
 from st_common.reference.ranges import inside
@@ -25,9 +26,6 @@ from st_common.reference.staying import stays_for
 from st_common.reference.travelled import OfWays, Ways, outlives, units
 from st_common.reference.window import counting
 from st_common.regions.region import AroundObject
-
-FeaturesOf = Callable[[], Features]
-"""The features that a plan joins; never asked for without a join."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,13 +1,6 @@
-"""What the tables of a home bring to a check: the events of its objects, and what expressions and layers say of them.
+"""What the tables of a home bring to a check: events of its objects, and what expressions and layers say of them."""
 
-Old days of `changes` or `positions` may be deleted; then some of it cannot be checked:
-
-    changes of days      1    2    3 | 4    5    6        1 to 3 were deleted
-    member since day 2   +           |                    nobody knows: not checked
-    member since day 5               |      +             checked, and who left in vain
-"""
-
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
@@ -351,58 +344,3 @@ def _asking(with_cells: bool) -> Iterator[duckdb.DuckDBPyConnection]:  # noqa: F
         connection.execute("PRAGMA disable_optimizer")
         add_cells(connection)
         yield connection
-
-
-# -- what was deleted --------------------------------------------------------------------------------------------------
-
-
-_DAY_US = 86_400_000_000
-_END = 1 << 62  # after all rows, and all times
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
-    """What is left of `changes` after rows were deleted: from which row of the log, and from which day on."""
-
-    position: int
-    day_us: int
-
-    def has(self, position: int, event_us: int) -> bool:
-        """Whether a change of this row and time would still be there."""
-        return position >= self.position and event_us >= self.day_us
-
-
-def kept_of(home: Home, stream: str, changes: pd.DataFrame) -> Kept | None:
-    """What is left of the changes of a stream; None where none were ever deleted."""
-    if not tables.has_deletions(home.table("changes", stream)):
-        return None
-    if not len(changes):
-        return Kept(position=_END, day_us=_END)
-    event_us = changes["event_ts"].dt.as_unit("us").astype(np.int64)
-    day_us = int(event_us.min()) // _DAY_US * _DAY_US
-    return Kept(position=int(changes["position"].min()), day_us=day_us)
-
-
-def untold(
-    expected: Collection[tuple[Hashable, ...]],
-    before: Collection[tuple[Hashable, ...]] | None,
-    told: pd.DataFrame,
-    *,
-    by: int,
-) -> int:
-    """How many members, or groups with their value, no change that is left speaks of; `by` parts name each.
-
-    Those that were not there `before` (None: all may have been) must have been told of since.
-    """
-    columns = ["object", "partner"][:by]
-    known = set(told[columns].itertuples(index=False, name=None))
-    rest = [one for one in expected if before is None or one in before]
-    return sum(one[:by] not in known for one in rest)
-
-
-def in_words(count: int, what: str) -> str:
-    """What could not be checked; nothing of none."""
-    if not count:
-        return ""
-    ending = "s" if count > 1 else ""
-    return f"{count} {what}{ending} of days of which the changes were deleted"

@@ -4,6 +4,12 @@ It shares nothing with the engines: which fixes count follows from running maxim
 and answers come from plain columns, shapely and DuckDB. Queries at ticks are judged at the last one that was due. Each
 change is also held against the fixes for the place that it names (ADR 92).
 
+Old days of `changes` or `positions` may be deleted; then some of it cannot be checked:
+
+    changes of days      1    2    3 | 4    5    6        1 to 3 were deleted
+    member since day 2   +           |                    nobody knows: not checked
+    member since day 5               |      +             checked, and who left in vain
+
 What a run has found stands in a notebook, by which the next one goes on from there:
 
     streams/S/verified.json    {"key": .., "end": .., "done": {query: what was found}}
@@ -38,14 +44,7 @@ from st_common.checks.answers import (
     value_text,
     values_of,
 )
-from st_common.checks.archived import (
-    Kept,
-    archived_history,
-    controls_of,
-    in_words,
-    kept_of,
-    untold,
-)
+from st_common.checks.archived import archived_history, controls_of
 from st_common.checks.history import (
     FIX,
     LATER,
@@ -56,8 +55,7 @@ from st_common.checks.history import (
     registered_by,
 )
 from st_common.checks.nested import Answer, answer_before, expected_answer
-from st_common.checks.visits import Lived, lived
-from st_common.checks.visits import Told as ToldEvent
+from st_common.checks.visits import Emitted, Lived, lived
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.archiver import EVERY_S
@@ -236,7 +234,7 @@ def verified(
         home: the home folder; nothing in it is changed.
         stream: the settings of the stream.
         names: the queries; None: all that are registered.
-        since: of what was told before this position neither places nor events of fences and incidents are checked;
+        since: of what was emitted before this position neither places nor events of fences and incidents are checked;
             answers are as ever.
         notebook: has what was verified before, and is told what is; see `Notebook`.
 
@@ -260,14 +258,14 @@ def verified(
     changes = stream_changes(home, stream.name).to_pandas()
     changes = changes[changes["position"] < end]
     seen = lateness_of(home, stream)
-    kept = kept_of(home, stream.name, changes)
-    told = _Told(changes, kept, end, since, history.now())
+    kept = _kept_of(home, stream.name, changes)
+    emitted = _Changes(changes, kept, end, since, history.now())
     if notebook is not None:
         notebook.open(end, since, history.times, frame, changes, registered)
         done = notebook.done
         yield from [done[one.name] for one in wanted if one.name in done]
         wanted = [one for one in wanted if one.name not in done]
-    for one in _each(wanted, history, frame, told):
+    for one in _each(wanted, history, frame, emitted):
         found = one
         if one.members is not None:
             found = replace(one, fixes=seen.fixes, late=seen.late)
@@ -292,9 +290,36 @@ def _wanted(
     return [one for name, one in registered.items() if name in asked]
 
 
+_DAY_US = 86_400_000_000
+_END = 1 << 62  # after all rows, and all times
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kept:
+    """What is left of `changes` after rows were deleted: from which row of the log, and from which day on."""
+
+    position: int
+    day_us: int
+
+    def has(self, position: int, event_us: int) -> bool:
+        """Whether a change of this row and time would still be there."""
+        return position >= self.position and event_us >= self.day_us
+
+
+def _kept_of(home: Home, stream: str, changes: pd.DataFrame) -> Kept | None:
+    """What is left of the changes of a stream; None where none were ever deleted."""
+    if not tables.has_deletions(home.table("changes", stream)):
+        return None
+    if not len(changes):
+        return Kept(position=_END, day_us=_END)
+    event_us = changes["event_ts"].dt.as_unit("us").astype(np.int64)
+    day_us = int(event_us.min()) // _DAY_US * _DAY_US
+    return Kept(position=int(changes["position"].min()), day_us=day_us)
+
+
 @dataclass(frozen=True, slots=True)
-class _Told:
-    """What was told before the position `end`, as far as it is kept; and from where on events are looked at.
+class _Changes:
+    """What was emitted before the position `end`, as far as it is kept; and from where on events are looked at.
 
     `changes` are those of all queries, or of one; answers are held against what is known at the `moment`.
     """
@@ -307,32 +332,37 @@ class _Told:
 
 
 def _each(
-    wanted: Sequence[Registered], history: History, frame: pd.DataFrame, told: _Told
+    wanted: Sequence[Registered],
+    history: History,
+    frame: pd.DataFrame,
+    emitted: _Changes,
 ) -> Iterator[Verified]:
     """What is found of each query. Places of all changes are looked at together, for that asks all fixes."""
-    changes = told.changes[told.changes["query"].isin([one.name for one in wanted])]
-    lately = changes[changes["position"] >= told.since]
+    changes = emitted.changes[
+        emitted.changes["query"].isin([one.name for one in wanted])
+    ]
+    lately = changes[changes["position"] >= emitted.since]
     wrong = misplaced(lately, frame)
     own = dict(iter(changes.groupby("query", sort=False)))
     for query in wanted:
         if query.is_seeded:
-            yield _not_verified(query, told.end, _SEEDED)
+            yield _not_verified(query, emitted.end, _SEEDED)
             continue
-        mine = replace(told, changes=own.get(query.name, changes[:0]))
+        mine = replace(emitted, changes=own.get(query.name, changes[:0]))
         one = _guarded(query, history, mine)
         yield replace(one, misplaced=int(wrong.get(query.name, 0)))
 
 
-def _guarded(query: Registered, history: History, told: _Told) -> Verified:
+def _guarded(query: Registered, history: History, emitted: _Changes) -> Verified:
     """As `_verified`; what a query raises is said of this query, as engines say it."""
     try:
-        return _verified(query, history, told)
+        return _verified(query, history, emitted)
     except (MemoryError, TransientError, StorageError):
         raise  # no fault of the query
     except Exception as error:  # noqa: BLE001 - what is evaluated are the words of users
         said = (str(error) or type(error).__name__).splitlines()[0]
         why = f"it cannot be evaluated: {said}"
-        return replace(_not_verified(query, told.end, why), failed=True)
+        return replace(_not_verified(query, emitted.end, why), failed=True)
 
 
 def _not_verified(query: Registered, end: int, why: str) -> Verified:
@@ -372,13 +402,13 @@ def _is_run(home: Home, stream: StreamSettings) -> bool:
     return find(folder, now_us=time.time_ns() // 1000) is not None
 
 
-def _verified(query: Registered, history: History, told: _Told) -> Verified:
-    told = replace(told, changes=told.changes.sort_values(["position", "seq"]))
+def _verified(query: Registered, history: History, emitted: _Changes) -> Verified:
+    emitted = replace(emitted, changes=emitted.changes.sort_values(["position", "seq"]))
     plan = query.plan
     if plan.tells_events:
-        return _verified_events(query, history, told)
-    last = _told_last(told.changes)
-    frame, aggregate = plan.frame, _told_by_value(plan)
+        return _verified_events(query, history, emitted)
+    last = _last_changes(emitted.changes)
+    frame, aggregate = plan.frame, _aggregate_of(plan)
     if (
         plan.outer is None
         and frame is not None
@@ -386,27 +416,27 @@ def _verified(query: Registered, history: History, told: _Told) -> Verified:
         and aggregate.function == "avgspd"
         and not history.times.space.is_flat
     ):
-        found = counted(query, history, told.moment)
+        found = counted(query, history, emitted.moment)
         speeds = _speeds_in_doubt(query, found, history)
-        return _verified_speeds(query, speeds, last, told)
-    return _verified_members(query, history, last, told)
+        return _verified_speeds(query, speeds, last, emitted)
+    return _verified_members(query, history, last, emitted)
 
 
 def _verified_members(
-    query: Registered, history: History, last: pd.DataFrame, told: _Told
+    query: Registered, history: History, last: pd.DataFrame, emitted: _Changes
 ) -> Verified:
     """The answer that changes fold to beside the one that brute force finds: members, or groups with their values."""
-    aggregate, other = _told_by_value(query.plan), 0
+    aggregate, other = _aggregate_of(query.plan), 0
     folded = _members(last[last["sign"] > 0], aggregate)
-    sure, maybe = expected_answer(query, history, told.moment)
+    sure, maybe = expected_answer(query, history, emitted.moment)
     extra = 0 if maybe is None else len(folded - maybe)
     if query.plan.valid_until:
-        other = _other_times(query, history, told.moment, told.changes)
-    gone = _untold(query, history, sure - folded, last, told.kept)
-    unchecked = in_words(gone, "member" if aggregate is None else "group")
+        other = _other_times(query, history, emitted.moment, emitted.changes)
+    gone = _unknown(query, history, sure - folded, last, emitted.kept)
+    unchecked = _in_words(gone, "member" if aggregate is None else "group")
     return Verified(
         query=query.name,
-        position=told.end,
+        position=emitted.end,
         members=len(folded if maybe is None else maybe),
         missing=len(sure - folded) - gone + other,
         extra=extra + other,
@@ -415,7 +445,7 @@ def _verified_members(
     )
 
 
-def _told_last(changes: pd.DataFrame) -> pd.DataFrame:
+def _last_changes(changes: pd.DataFrame) -> pd.DataFrame:
     """The last change of each member, in their order."""
     return (
         changes[changes["sign"] != 0]
@@ -435,27 +465,40 @@ def _members(held: pd.DataFrame, aggregate: Aggregate | None) -> Answer:
     return set(zip(held["object"], values, strict=True))
 
 
-def _told_by_value(plan: Plan) -> Aggregate | None:
-    """The aggregate whose values are told of a query; None where it tells of members, or of rows of them."""
+def _aggregate_of(plan: Plan) -> Aggregate | None:
+    """The aggregate whose values a query emits; None where it emits members, or rows of them."""
     if plan.outer is not None and plan.outer.aggregate is not None:
         return plan.outer.aggregate
     return plan.aggregate
 
 
-def _untold(
+def _unknown(
     query: Registered,
     history: History,
     absent: Answer,
     last: pd.DataFrame,
     kept: Kept | None,
 ) -> int:
-    """How many of those that are absent from a fold may have come in days of which the changes were deleted."""
+    """How many of those that are absent from a fold may have come in days of which the changes were deleted.
+
+    They were there before, or may have been, and no change that is left speaks of them.
+    """
     if kept is None or not absent:
         return 0
     before = answer_before(query, history, kept.position, kept.day_us)
-    return untold(
-        absent, before, last, by=2 if _told_by_value(query.plan) is None else 1
-    )
+    by = 2 if _aggregate_of(query.plan) is None else 1
+    columns = ["object", "partner"][:by]
+    known = set(last[columns].itertuples(index=False, name=None))
+    rest = [one for one in absent if before is None or one in before]
+    return sum(one[:by] not in known for one in rest)
+
+
+def _in_words(count: int, what: str) -> str:
+    """What could not be checked; nothing of none."""
+    if not count:
+        return ""
+    ending = "s" if count > 1 else ""
+    return f"{count} {what}{ending} of days of which the changes were deleted"
 
 
 _SAME_S = 0.002
@@ -507,19 +550,21 @@ def _other_times(
     return wrong
 
 
-def _verified_events(query: Registered, history: History, told: _Told) -> Verified:
+def _verified_events(
+    query: Registered, history: History, emitted: _Changes
+) -> Verified:
     """All events of a fence or of incidents, each at its row of the log, but for what is in doubt."""
-    life, incident, kept = lived(query, history), query.plan.incident, told.kept
-    start = told.since
+    life, incident, kept = lived(query, history), query.plan.incident, emitted.kept
+    start = emitted.since
     if incident is None:
         begins = [era.position for era in query.eras if era.is_kept]
         start = max(start, max(begins, default=query.position))
-    mine = told.changes
+    mine = emitted.changes
     own = mine[(mine["query_version"] == query.version) & (mine["position"] >= start)]
-    said = _told_events(own, incident)
+    said = _emitted_events(own, incident)
     should = [
         _event_of(one, incident)
-        for one in life.told
+        for one in life.events
         if one.row >= start and query.eras[one.era].version == query.version
     ]
     there = [row for row in should if kept is None or kept.has(row[0], row[5])]
@@ -528,11 +573,11 @@ def _verified_events(query: Registered, history: History, told: _Told) -> Verifi
         sum(count for row, count in rows.items() if not life.is_doubtful(*row[:3]))
         for rows in (expected - said, said - expected)
     )
-    gone = in_words(len(should) - len(there), "event")
+    gone = _in_words(len(should) - len(there), "event")
     unchecked = (_visits_in_doubt(life), gone)
     return Verified(
         query=query.name,
-        position=told.end,
+        position=emitted.end,
         members=len(life.inside),
         missing=missing,
         extra=extra,
@@ -544,14 +589,14 @@ Event = tuple[Any, ...]
 """Position, object, target, sign, cause, event time in microseconds, value, and of incidents the worst value."""
 
 
-def _event_of(told: ToldEvent, incident: Incident | None) -> Event:
-    """What must be told, to be compared with what was."""
-    value = rounded(told.value)
-    own = *told[:6], value
-    return own if incident is None else (*own, _digits(told.worst))
+def _event_of(one: Emitted, incident: Incident | None) -> Event:
+    """What must be emitted, to be compared with what was."""
+    value = rounded(one.value)
+    own = *one[:6], value
+    return own if incident is None else (*own, _digits(one.worst))
 
 
-def _told_events(mine: pd.DataFrame, incident: Incident | None) -> Counter[Event]:
+def _emitted_events(mine: pd.DataFrame, incident: Incident | None) -> Counter[Event]:
     """Rows of `changes` in the same form."""
     columns = (mine[name].tolist() for name in _TOLD)
     event_us = mine["event_ts"].dt.as_unit("us").astype(np.int64).tolist()
@@ -564,7 +609,7 @@ def _told_events(mine: pd.DataFrame, incident: Incident | None) -> Counter[Event
 
 
 def _worst_said(fields: str, incident: Incident) -> float | None:
-    """The worst value that was told."""
+    """The worst value that was emitted."""
     if incident.worst is None:
         return None
     return _digits(json.loads(fields)[incident.worst.name])
@@ -603,12 +648,12 @@ def _speeds_in_doubt(
 
 
 def _verified_speeds(
-    query: Registered, expected: pd.DataFrame, last: pd.DataFrame, told: _Told
+    query: Registered, expected: pd.DataFrame, last: pd.DataFrame, emitted: _Changes
 ) -> Verified:
     """Average speeds on degrees: equal up to how exactly metres are measured, where no fix is in doubt."""
     held = last[last["sign"] > 0]
     count = len(expected)
-    if told.kept is not None:
+    if emitted.kept is not None:
         expected = expected[expected.index.isin(last["object"])]
     values = held.set_index("object")["value"].reindex(expected.index)
     same = np.isclose(
@@ -619,11 +664,11 @@ def _verified_speeds(
     strangers = int((~held["object"].isin(expected.index)).sum())
     return Verified(
         query=query.name,
-        position=told.end,
+        position=emitted.end,
         members=len(held),
         missing=int(wrong.sum()),
         extra=strangers + int((wrong & present).sum()),
-        unchecked=in_words(count - len(expected), "speed"),
+        unchecked=_in_words(count - len(expected), "speed"),
     )
 
 

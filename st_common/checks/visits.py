@@ -1,6 +1,6 @@
-"""What fences and incidents must have told, and who is in now: the reference's machines, fed with the past.
+"""What fences and incidents must have emitted, and who is in now: the reference's machines, fed with the past.
 
-    fixes -> in? near? holds?  -> machines, object by object -> told, each at its row of the log
+    fixes -> in? near? holds?  -> machines, object by object -> events, each at its row of the log
 
 In each era of a query (its layer, its area stay the same) fixes are seen all at once; then the machines take them.
 Where a distance on degrees is in doubt, so are the visits of that object there.
@@ -42,11 +42,11 @@ _CAUSES = np.array([None, "gone", "expired"], object)  # by kind of event
 _SIGNS = {"started": 1, "ongoing": 0}
 
 
-class Told(NamedTuple):
+class Emitted(NamedTuple):
     """One event of a visit or an incident.
 
     Attributes:
-        row: the row of the log at which it is told.
+        row: the row of the log at which it is emitted.
         object: whose it is.
         target: the feature, or None for the region.
         sign: what it does to the answer.
@@ -107,20 +107,20 @@ class Period:
 
 @dataclass(frozen=True, slots=True)
 class Lived:
-    """What must have been told, who is in (or which incidents are open), and from where to where that is in doubt."""
+    """What must have been emitted, who is in (or which incidents are open), from where to where that is in doubt."""
 
-    told: list[Told]
+    events: list[Emitted]
     inside: set[tuple[str, Target]]
     doubtful: dict[tuple[str, Target], list[tuple[int, int]]]
 
     def is_doubtful(self, row: int, name: str, target: Target) -> bool:
-        """Whether what is told at a row of the log is of visits that are in doubt."""
+        """Whether what is emitted at a row of the log is of visits that are in doubt."""
         spans = self.doubtful.get((name, target), [])
         return any(start <= row <= end for start, end in spans)
 
 
 def lived(query: Registered, history: History) -> Lived:
-    """Everything that a fence or incidents must have told since the query was registered, and who is in in the end."""
+    """All that a fence or incidents must have emitted since the query was registered, and who is in in the end."""
     life: _Life[Any]
     if query.plan.incident is not None:
         life = _Incidents(query, history)
@@ -169,7 +169,7 @@ class _Own(Generic[Of]):
 
 
 class _Life(Generic[Of]):
-    """What fences and incidents share: all objects with their targets, and what was told of them."""
+    """What fences and incidents share: all objects with their targets, and what was emitted of them."""
 
     def __init__(self, query: Registered, history: History) -> None:
         self._query, self._history = query, history
@@ -238,7 +238,7 @@ class _Visits(_Life[Machine]):
     def _begin(self, period: Period, sight: Seen) -> None:
         """At a registration, or another version of the layer: whose last fix is IN is in, who is OUT is not.
 
-        A fence in the place of another goes on with the visits of that one, and tells who is in.
+        A fence in the place of another goes on with the visits of that one, and emits who is in.
         """
         here = Here(period.start, self._clock.time_at(period.start))
         if period.era.is_kept:
@@ -256,14 +256,14 @@ class _Visits(_Life[Machine]):
                 going_on.append(own)
                 if self._fence.has_answer:
                     lasted_s = own.of.lasted_s(here.event_us)
-                    self._tell(own, "exit", "replaced", here, lasted_s)
+                    self._emit(own, "exit", "replaced", here, lasted_s)
         self._fence, self._era = _fence_of(period.plan), period.number
         for own in going_on:
-            self._tell(own, self._present, "registered", here)
+            self._emit(own, self._present, "registered", here)
 
     @property
     def _present(self) -> Event:
-        """The event by which a query tells who is in at its beginning."""
+        """The event by which a query emits who is in at its beginning."""
         return "enter" if self._fence.has_answer else "inside"
 
     def _judge_anew(self, period: Period, sight: Seen, here: Here) -> None:
@@ -279,7 +279,7 @@ class _Visits(_Life[Machine]):
                 elif not is_in and side == "in":
                     own.of.begin(here.event_us)
                     own.row = period.start
-                    self._tell(own, self._present, period.era.cause, here)
+                    self._emit(own, self._present, period.era.cause, here)
 
     def _take(self, period: Period, sight: Seen) -> None:
         """All that came then, object by object."""
@@ -317,12 +317,12 @@ class _Visits(_Life[Machine]):
             if event == "enter":
                 own.row = here.row
             cause, value = ("leave", lasted_s) if event == "exit" else (event, None)
-            self._tell(own, event, cause, here, value)
+            self._emit(own, event, cause, here, value)
 
     def _own_of(
         self, name: str, target: Target, here: Here, *, is_sure: bool
     ) -> _Own[Machine]:
-        """The visits of an object, after what they were told to last by now; in doubt where a distance is."""
+        """The visits of an object, after what they had lasted by now; in doubt where a distance is."""
         targets = self._own.setdefault(name, {})
         own = targets.get(target)
         if own is None:
@@ -339,12 +339,12 @@ class _Visits(_Life[Machine]):
             self._doubt(own, here.row)
 
     def _exit(self, own: _Own[Machine], cause: str, here: Here) -> None:
-        """Where no fix or silence is the reason an end is told to who has an answer alone."""
+        """Where no fix or silence is the reason an end is emitted to who has an answer alone."""
         if own.of.since_us is None:
             return
         lasted_s = own.of.end(here.event_us)
         if self._fence.has_answer or cause in ("gone", "expired"):
-            self._tell(own, "exit", cause, here, lasted_s)
+            self._emit(own, "exit", cause, here, lasted_s)
 
     def _dwell(self, own: _Own[Machine], here: Here) -> None:
         """A visit had lasted long enough before this moment; who leaves at that very one has not stayed."""
@@ -356,9 +356,9 @@ class _Visits(_Life[Machine]):
         if (row, at_us) < (here.row, here.event_us):
             own.of.has_dwelled = True
             then = Here(row, at_us, self._known.get(own.name, -1))
-            self._tell(own, "dwell", "dwell", then, (at_us - since_us) / 1e6)
+            self._emit(own, "dwell", "dwell", then, (at_us - since_us) / 1e6)
 
-    def _tell(
+    def _emit(
         self,
         own: _Own[Machine],
         event: Event,
@@ -371,7 +371,7 @@ class _Visits(_Life[Machine]):
         sign = {"enter": 1, "exit": -1}.get(event, 0) if self._fence.has_answer else 0
         row, event_us, known = here
         what = row, own.name, own.target, sign, cause, event_us, value, known
-        self.lived.told.append(Told(*what, self._era))
+        self.lived.events.append(Emitted(*what, self._era))
 
     def end(self) -> None:
         """See `_Life.end`."""
@@ -442,7 +442,7 @@ class _MovingVisits(_Visits):
         self._ticked = _ticked(history)
 
     def live(self, period: Period) -> None:
-        """The next era: who is in at its beginning, then tick by tick; who never was in has no visit to tell of."""
+        """The next era: who is in at its beginning, then tick by tick; who never was in has no visit to end."""
         if period.era.cause == "registered" or period.era.is_kept:
             self._first_tick_us = self._history.tick_open_at(period.start)
         fixes = self._history.fixes.take(period.before)
@@ -467,7 +467,7 @@ class _MovingVisits(_Visits):
                 self._dwell(own, here)
                 self._exit(own, cause, here)
 
-    def _tell(
+    def _emit(
         self,
         own: _Own[Machine],
         event: Event,
@@ -475,9 +475,9 @@ class _MovingVisits(_Visits):
         here: Here,
         value: float | None = None,
     ) -> None:
-        """The tick in which a query was registered has fixes from before it: who stays in is not told there."""
+        """The tick in which a query was registered has fixes from before it: who stays in is not emitted there."""
         if cause != "inside" or here.event_us > self._first_tick_us:
-            super()._tell(own, event, cause, here, value)
+            super()._emit(own, event, cause, here, value)
 
     def _rows_in(
         self, period: Period
@@ -647,7 +647,7 @@ class _Incidents(_Life[Stretch]):
         if told == "ended":
             self._end(own, "ended", here)
         elif told == "started" or (told == "ongoing" and tells_on):
-            self._tell(own, told, here)
+            self._emit(own, told, here)
         if own.doubted_row is None and not holds.get(own.target, True):
             own.doubted_row = here.row
 
@@ -662,15 +662,15 @@ class _Incidents(_Life[Stretch]):
 
     def _end(self, own: _Own[Stretch], cause: str, here: Here) -> None:
         if own.of.is_open:
-            self._tell(own, cause, here)
+            self._emit(own, cause, here)
         own.of.forget()
 
-    def _tell(self, own: _Own[Stretch], cause: str, here: Here) -> None:
+    def _emit(self, own: _Own[Stretch], cause: str, here: Here) -> None:
         row, event_us, known = here
         sign, lasted_s = _SIGNS.get(cause, -1), own.of.lasted_s(event_us)
         what = row, own.name, own.target, sign, cause, event_us, lasted_s, known
         worst = own.of.worst(self._incident)
-        self.lived.told.append(Told(*what, self._era, own.of.at_us[0], worst))
+        self.lived.events.append(Emitted(*what, self._era, own.of.at_us[0], worst))
 
     def end(self) -> None:
         """See `_Life.end`."""

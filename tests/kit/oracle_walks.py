@@ -39,8 +39,7 @@ from st_common.checks.history import (
     events_of,
     happened_to,
 )
-from st_common.checks.visits import Told as ToldEvent
-from st_common.checks.visits import lived
+from st_common.checks.visits import Emitted, lived
 from st_common.controls.reading import rows_of
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.query.plan import Plan
@@ -467,7 +466,7 @@ class EventWalk(Walk):
     def go(self) -> None:
         """See `Walk.go`."""
         self._life = lived(self.query, self.history)
-        for told in self._life.told:
+        for told in self._life.events:
             era = self.query.eras[told.era]
             known = told.known if told.known >= 0 else self._known_at(told)
             self.tell(
@@ -483,7 +482,7 @@ class EventWalk(Walk):
                 fields=self._fields(era.plan, told, known),
             )
 
-    def _known_at(self, told: ToldEvent) -> int:
+    def _known_at(self, told: Emitted) -> int:
         """The last event of the object before a row of the log, or there before a time."""
         rows, events = self.past.rows_of[told.object], self.events
         is_before = (events.effect[rows] < told.row) | (
@@ -491,14 +490,14 @@ class EventWalk(Walk):
         )
         return int(rows[is_before][-1])
 
-    def _rank(self, told: ToldEvent) -> int:
+    def _rank(self, told: Emitted) -> int:
         if told.cause in _AT_ONCE:
             return AT_FIX
         if self.query.plan.by_ticks or told.cause in ("dwell", "gap"):
             return AT_TICK
         return AT_EXPIRY if told.cause == "expired" else AT_FIX
 
-    def _fields(self, plan: Plan, told: ToldEvent, known: int) -> str | None:
+    def _fields(self, plan: Plan, told: Emitted, known: int) -> str | None:
         fields, incident = self.shown(plan, known), plan.incident
         if incident is None:
             return fields
