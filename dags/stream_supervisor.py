@@ -23,12 +23,12 @@ with fairway_dag(
     schedule="* * * * *",
     pool=TICKS,
     dagrun_timeout=timedelta(minutes=10),
-    params=form_of(SUPERVISE, "reset"),
+    params=form_of(SUPERVISE, "retry"),
 ) as dag:
     tick = job_task(
         "tick",
         "st_common.processes.supervise",
-        *words_of(SUPERVISE, "reset"),
+        *words_of(SUPERVISE, "retry"),
         retries=0,
         execution_timeout=timedelta(minutes=5),
     )

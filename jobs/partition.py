@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from st_common.answers.regions_page import write_regions_page
-from st_common.batch.rebalance import thresholds_given
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.partitioning.store import current
@@ -17,7 +16,7 @@ from st_common.programs import PARTITION
 from st_common.spark.partitioning import (
     engine_of,
     follow_regions,
-    partition_group,
+    partition_as,
     rebalance_groups,
 )
 
@@ -28,20 +27,9 @@ def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:
     conf = conf_dir(home.root, given.conf)
     if given.rebalance:
         return _rebalanced(home, given)
+    streams = list(streams_of(home, conf).values())
     with engine_of(home, given.group, given.engine, given.tree) as engine:
-        done = partition_group(
-            home,
-            conf,
-            list(streams_of(home, conf).values()),
-            given.group,
-            given.source,
-            strategy=given.strategy,
-            regions=given.regions,
-            share=given.share,
-            elements=given.first,
-            thresholds=thresholds_given(given.upper, given.lower, given.unit),
-            engine=engine,
-        )
+        done = partition_as(home, conf, streams, given, engine)
     for line in done.left_out:
         print(line, file=sys.stderr, flush=True)
     picture = write_regions_page(home, given.group)

@@ -7,7 +7,7 @@ from typing import Any
 from airflow.sdk import Param
 
 from st_common.config.parameters import Parameter, Program
-from st_common.config.values import instant, names
+from st_common.config.values import names
 
 
 def form_of(
@@ -51,19 +51,17 @@ def _word(one: Parameter) -> str:
 
 def _param(one: Parameter) -> Param:
     """A field: empty where there is no default, and filled in where the program needs it."""
-    is_needed = one.is_required or (one.is_word and one.default is None)
-    is_optional = one.default is None and not is_needed
+    is_optional = one.default is None and not one.is_required
     schema = {**one.type.schema}
     if is_optional:
         schema["type"] = ["null", schema["type"]]
     schema["title"] = one.title or one.name.capitalize()
-    text = f"{one.text}: {one.takes}" if one.type is instant else one.text
-    schema["description"] = f"{text[0].upper()}{text[1:]}"
+    schema["description"] = one.sentence
     if "enum" in schema:
         schema["enum"] = [*schema["enum"], *([None] if is_optional else [])]
     elif one.type.schema["type"] == "string" and "format" not in schema:
         schema |= _of_text(one)
-    if is_needed:
+    if one.is_required:
         return Param(**schema)
     return Param(_default(one), **schema)
 
@@ -77,7 +75,7 @@ def _default(one: Parameter) -> Any:
 def _of_text(one: Parameter) -> dict[str, Any]:
     """What a text must look like: never an option; and empty, where that says the default."""
     pattern = one.type.schema.get("pattern", "^([^-].*)$")
-    is_never_empty = one.default or one.is_word
+    is_never_empty = one.default or one.is_required
     return {
         "pattern": pattern if is_never_empty else f"{pattern[:-1]}?$",
         "minLength": 0,

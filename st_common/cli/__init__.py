@@ -41,6 +41,7 @@ from st_common.cli import (
 from st_common.cli.frame import ALONE, FairwayCommand, FairwayGroup
 from st_common.cli.shell.command import shell
 from st_common.installed import own_version
+from st_common.programs import PLACES
 
 app = typer.Typer(
     name="fairway",
@@ -61,17 +62,11 @@ def _show_version(asked: bool) -> None:  # noqa: FBT001 - a flag
 def _fairway(
     home: Annotated[
         str | None,  # as it was typed: a path would lose a slash of s3://
-        typer.Option(
-            "--home", metavar="DIR", help="The home folder (else FAIRWAY_HOME)."
-        ),
+        typer.Option("--home", metavar="DIR", help=PLACES[0].sentence),
     ] = None,
     conf: Annotated[
         str | None,  # no path, for which typer would import pydantic
-        typer.Option(
-            "--conf",
-            metavar="DIR",
-            help="The settings (else FAIRWAY_CONF, HOME/conf, ./conf).",
-        ),
+        typer.Option("--conf", metavar="DIR", help=PLACES[1].sentence),
     ] = None,
     debug: Annotated[  # noqa: FBT002 - a flag
         bool, typer.Option("--debug", help="Show the traceback of an error.")

@@ -1,5 +1,6 @@
 """`fairway backtest`: what queries would have told on days that are past."""
 
+from argparse import Namespace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -7,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Form, JsonLines
+from st_common.cli.arguments import Form, JsonLines, taking
 from st_common.errors import ConfigError
+from st_common.programs import BACKTEST
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,47 +22,23 @@ if TYPE_CHECKING:
 _OF_OLD = ("visits_old", "objects_old", "same", "only_new", "only_old")
 
 
+@taking(BACKTEST)
 def backtest(
     ctx: typer.Context,
+    given: Namespace,
+    *,
     file: Annotated[
         Path,
         typer.Argument(
             metavar="FILE", help="A file of registrations, or - for standard input."
         ),
     ],
-    *,
-    stream: Annotated[
-        str,
-        typer.Option("--stream", metavar="STREAM", help="The stream that they are on."),
-    ],
-    days: Annotated[
-        int,
-        typer.Option("--days", metavar="N", min=1, help="So many closed days."),
-    ] = 30,
-    against: Annotated[
-        Path | None,
-        typer.Option(
-            "--against",
-            metavar="OLD",
-            help="A file of older versions of the queries, which are compared by name.",
-        ),
-    ] = None,
     report: Annotated[
         Path | None,
         typer.Option(
             "--report", metavar="PAGE", help="Write a page with all of it, too."
         ),
     ] = None,
-    cores: Annotated[
-        int,
-        typer.Option(
-            "--cores", metavar="N", min=1, help="So many processes fold the days."
-        ),
-    ] = 1,
-    engine: Annotated[
-        str,
-        typer.Option(help="local, or spark: by as many shards as the stream has."),
-    ] = "local",
     form: Form = "table",
     json_lines: JsonLines = False,
 ) -> None:
@@ -69,12 +47,13 @@ def backtest(
     from st_common.cli.reprocess import plans_of
 
     home, form = context.home(ctx, must_exist=True), "jsonl" if json_lines else form
-    done = _runner(engine, cores)(
+    stream, old = given.stream, given.against
+    done = _runner(given.engine, given.cores)(
         home,
         context.stream(ctx, stream),
         plans_of(ctx, stream, file),
-        days=days,
-        against=None if against is None else plans_of(ctx, stream, against),
+        days=given.days,
+        against=None if old is None else plans_of(ctx, stream, old),
     )
     write(_shown(done, done.days), form)
     if form == "table":
@@ -97,13 +76,13 @@ def _runner(engine: str, cores: int) -> "Callable[..., Backtest]":
     """What runs a backtest where options say.
 
     Raises:
-        ConfigError: there is no such engine, or it takes no number of processes.
+        ConfigError: the engine takes no number of processes.
     """
     if engine == "local":
         from st_common.batch.backtest import backtest as run
 
         return partial(run, cores=cores)
-    if engine != "spark" or cores != 1:
+    if cores != 1:
         raise ConfigError(
             f"--engine {engine} --cores {cores}",
             hint="local, with any number of cores; or spark, whose cores the settings of the stream say",

@@ -38,8 +38,10 @@ MOVED = {
     "report": "fairway streams report PAGE",
     "join": "fairway layer join STREAM LAYER",
     "simulate": "python -m demo.simulation STREAM",
+    "layer join --kind": "fairway layer join --kinds KIND,..",
+    "layer load --planar": "fairway layer load --crs planar",
 }
-"""What says now what a command of an older version said, by the words that called it."""
+"""What says now what a command, or an option, of an older version said, by the words that called it."""
 
 
 @dataclass(slots=True)
@@ -67,6 +69,13 @@ class FairwayCommand(TyperCommand):
     def get_params(self, ctx: typer.Context) -> list[Any]:  # type: ignore[override]
         """The command's parameters, then the shared options."""
         return _taking_plain(_with_shared(super().get_params(ctx), ctx))
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Reads the words; options of an older version are refused with what to write now."""
+        path = " ".join(ctx.command_path.split()[1:])
+        for word in args:
+            _refuse_moved(f"{path} {word.partition('=')[0]}")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: typer.Context) -> Any:  # type: ignore[override]
         """Runs the command without the shared options, which are in `ctx.obj`, and with plain names of tables."""
@@ -101,7 +110,9 @@ class FairwayGroup(TyperGroup):
     def resolve_command(self, ctx: typer.Context, args: list[str]) -> Any:  # type: ignore[override]
         """The command that the words call; those of an older version are refused with what to write now."""
         if args and args[0] not in self.commands:
-            _refuse_moved([*ctx.command_path.split()[1:], *args])
+            words = [*ctx.command_path.split()[1:], *args]
+            _refuse_moved(" ".join(words[:2]))
+            _refuse_moved(words[0])
         return super().resolve_command(ctx, args)
 
     def main(  # type: ignore[override]
@@ -126,14 +137,10 @@ class FairwayGroup(TyperGroup):
         return code
 
 
-def _refuse_moved(words: list[str]) -> None:
-    """Raises a ConfigError where the words begin as a command of an older version did."""
-    for length in (2, 1):
-        old = " ".join(words[:length])
-        if old in MOVED:
-            raise ConfigError(
-                f"`fairway {old}` of older versions is `{MOVED[old]}` now"
-            )
+def _refuse_moved(old: str) -> None:
+    """Raises a ConfigError where a command of an older version, or an option of one, was called so."""
+    if old in MOVED:
+        raise ConfigError(f"`fairway {old}` of older versions is `{MOVED[old]}` now")
 
 
 def _stand_in() -> None:

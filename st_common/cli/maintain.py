@@ -1,11 +1,14 @@
 """`fairway maintain`: compaction, retention and what was left behind, of everything that a home holds."""
 
-from typing import TYPE_CHECKING, Annotated
+from argparse import Namespace
+from typing import TYPE_CHECKING
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.lineage import told_as
+from st_common.cli.arguments import taking, told
+from st_common.config.streams import chosen, has_streams
+from st_common.programs import MAINTAIN
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -14,29 +17,31 @@ if TYPE_CHECKING:
     from st_common.config.stream import StreamSettings
 
 
-@told_as("maintain")
-def maintain(
-    ctx: typer.Context,
-    *,
-    purge: Annotated[
-        bool,
-        typer.Option(
-            help="Take out rows that are older than their data contract, or their stream, says."
-        ),
-    ] = True,
-) -> None:
+@taking(MAINTAIN)
+@told
+def maintain(ctx: typer.Context, given: Namespace) -> None:
     """Make few files of many, purge what is too old, delete what no reader can want; also beside running streams."""
     import time
     from datetime import UTC, datetime
 
     from st_common.cli.output import write_columns
     from st_common.maintenance.maintain import maintain as maintain_all
+    from st_common.maintenance.maintain import upkeep_by
 
-    now_us = time.time_ns() // 1_000
+    if given.levels:
+        _bring_up(ctx, given.stream)
+        return
+    now_us, purge = time.time_ns() // 1_000, given.purge
     today = datetime.fromtimestamp(now_us // 1_000_000, UTC).date()
     home, rows, notes = context.home(ctx, must_exist=True), [], []
     streams = _streams(ctx)
-    for done in maintain_all(home, today=today, purge=purge, streams=streams):
+    with upkeep_by(home, given.engine) as upkeep_of:
+        maintained = [
+            *maintain_all(
+                home, today=today, purge=purge, streams=streams, upkeep_of=upkeep_of
+            )
+        ]
+    for done in maintained:
         retained = done.retained
         rows.append(
             (
@@ -61,10 +66,19 @@ def maintain(
 _SHOWN = ("table", "files", "bytes", "joined", "rows purged", "deleted", "kept since")
 
 
+def _bring_up(ctx: typer.Context, stream: str | None) -> None:
+    """Brings `latest` up to date and takes snapshots; says of each stream what is new."""
+    from st_common.history.taking import bring_up
+
+    home = context.home(ctx, must_exist=True)
+    done = bring_up(home, chosen(context.streams(ctx), stream))
+    for name, rows in done["latest"].items():
+        latest = "nothing new for latest" if rows is None else f"latest: {rows:,} rows"
+        typer.echo(f"{name}: {latest}, {done['snapshots'][name]} snapshots taken")
+
+
 def _streams(ctx: typer.Context) -> "Mapping[str, StreamSettings]":
     """The streams, where there are settings."""
-    from st_common.config.streams import has_streams
-
     return context.streams(ctx) if has_streams(context.conf(ctx)) else {}
 
 

@@ -1,34 +1,21 @@
 """`fairway quality`: the reports of days, and a first contract of a stream."""
 
+from argparse import Namespace
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Stream
-from st_common.cli.lineage import told_as
+from st_common.cli.arguments import Stream, taking, told
 from st_common.errors import QualityError
+from st_common.programs import REPORT_QUALITY
 
 
-@told_as("report_quality")
-def report(
-    ctx: typer.Context,
-    day: Annotated[
-        datetime | None,
-        typer.Option(
-            "--day",
-            metavar="DAY",
-            formats=["%Y-%m-%d"],
-            help="This day (UTC); else all that are due and were not checked.",
-        ),
-    ] = None,
-    engine: Annotated[
-        Literal["local", "spark"],
-        typer.Option(help="local: in this process; spark: by tasks, on DataFrames."),
-    ] = "local",
-) -> None:
+@taking(REPORT_QUALITY)
+@told
+def report(ctx: typer.Context, given: Namespace) -> None:
     """Check days against the contracts and write their reports; exit code 3: a rule of severity error is broken."""
     import time
 
@@ -38,9 +25,9 @@ def report(
     reports = report_days(
         home,
         context.streams(ctx),
-        day.date() if day else None,
+        given.day,
         checked_us=time.time_ns() // 1000,
-        begin=partial(engine_of, home, engine),
+        begin=partial(engine_of, home, given.engine),
     )
     for one in reports:
         verdict = f"{one.breaches} broken" if one.breaches else "all promises kept"

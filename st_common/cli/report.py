@@ -1,53 +1,39 @@
 """`fairway streams report`: the page of a home as one file, as it was between two times."""
 
+from argparse import Namespace
+from datetime import timedelta
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.past import time_of
+from st_common.cli.arguments import taking
+from st_common.programs import REPORT_STREAMS
 
 
+@taking(REPORT_STREAMS)
 def report(
     ctx: typer.Context,
+    given: Namespace,
+    *,
     page: Annotated[
         Path,
         typer.Argument(metavar="PAGE", help="The file to write, such as day.html."),
     ],
-    *,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            "--from",
-            metavar="TIME",
-            help="From when on; else an hour before the end, or the first fix.",
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            "--to", metavar="TIME", help="Up to when; else up to the newest fix."
-        ),
-    ] = None,
-    stream: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--stream", metavar="S", help="Only this stream; may be given again."
-        ),
-    ] = None,
 ) -> None:
     """Write the page with map, answers and changes between two times as one file, which needs no server."""
     from st_common.server.installation import Installation
     from st_common.server.report import report_home
 
     home = context.home(ctx, must_exist=True)
-    place = Installation(home=home, conf=context.conf(ctx), only=tuple(stream or ()))
+    place = Installation(home=home, conf=context.conf(ctx), only=tuple(given.stream))
     done = report_home(
         place,
         page,
-        since=None if since is None else time_of(since, "--from"),
-        until=None if until is None else time_of(until, "--to"),
+        since=given.from_,
+        until=given.to,
+        span=timedelta(hours=given.hours or 1),
     )
     if done.known is not None:
         first, last = (f"{one:%Y-%m-%d %H:%M:%S}" for one in done.known)

@@ -1,14 +1,14 @@
 """`fairway reprocess`: closed days once more, with the fixes that came late."""
 
+from argparse import Namespace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Stream
-from st_common.cli.lineage import told_as
-from st_common.errors import ConfigError
+from st_common.cli.arguments import taking, told
+from st_common.errors import ConfigError, FairwayError
 from st_common.programs import REPROCESS
 
 if TYPE_CHECKING:
@@ -17,21 +17,12 @@ if TYPE_CHECKING:
     from st_common.query.plan import Plan
 
 
-@told_as("reprocess", about="stream")
+@taking(REPROCESS)
+@told
 def reprocess(
     ctx: typer.Context,
-    stream: Stream,
+    given: Namespace,
     *,
-    since: Annotated[
-        str,
-        typer.Option(
-            "--from", metavar="TIME", help=f"The beginning: {REPROCESS['from'].takes}."
-        ),
-    ],
-    until: Annotated[
-        str,
-        typer.Option("--to", metavar="TIME", help="The end, not in it: likewise."),
-    ],
     queries: Annotated[
         Path | None,
         typer.Option(
@@ -56,40 +47,37 @@ def reprocess(
             help="A trial: its visits go into a table of its own, and the stream's stay.",
         ),
     ] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="spark or local; else the one that the stream runs on."),
-    ] = None,
 ) -> None:
-    """Process the closed days that an interval touches again, late fixes too, and put their visits into the table."""
-    from st_common.batch.days import engine_of, whole_days
+    """Process the closed days that an interval touches again, late fixes too, and put their visits into the table.
 
-    days = whole_days(REPROCESS["from"].read(since), REPROCESS["to"].read(until))
-    home = context.home(ctx, must_exist=True)
-    if engine_of(home, stream, engine) == "spark":
-        from st_common.spark.batch_days import reprocess_on_spark as process_again
-    else:
-        from st_common.batch.reprocess import reprocess as process_again
-    again = process_again(
-        home,
-        context.stream(ctx, stream),
-        days.since,
-        days.until,
-        _trial(ctx, stream, queries, layers or [], into),
-    )
-    if days.note:
-        typer.echo(f"{stream}: {days.note}")
-    for day in again.days:
-        typer.echo(f"{stream}: {_told(day, is_trial=into is not None)}")
-    rate = round(again.fixes / again.seconds) if again.seconds else 0
-    typer.echo(
-        f"{stream}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
-    )
+    Of all streams those are left out for which a day is open; one that fails keeps no other from being processed.
+    """
+    from st_common.processes.tasks import reprocess as process_again
+
+    home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
+    trial = _trial(ctx, given.stream, queries, layers or [], into)
+    note, done, failed = process_again(home, streams, given, trial)
+    for name, again in done.items():
+        if note:
+            typer.echo(f"{name}: {note}")
+        for day in again.days:
+            typer.echo(f"{name}: {_told(day, is_trial=trial is not None)}")
+        rate = round(again.fixes / again.seconds) if again.seconds else 0
+        typer.echo(
+            f"{name}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
+        )
+    for name in {**streams} if given.stream is None else ():
+        if name not in {*done, *failed}:
+            typer.echo(f"{name}: left out, a day is open")
+    for name, why in failed.items():
+        typer.echo(f"FAILED: {name}: {why}", err=True)
+    if failed:
+        raise typer.Exit(FairwayError.exit_code)
 
 
 def _trial(
     ctx: typer.Context,
-    stream: str,
+    stream: str | None,
     queries: Path | None,
     layers: list[str],
     into: str | None,
@@ -108,6 +96,8 @@ def _trial(
                 hint="--into NAME says where they go",
             )
         return None
+    if stream is None:
+        raise ConfigError("--into is for one stream", hint="name it")
     plans = {} if queries is None else plans_of(ctx, stream, queries)
     versions = versions_of(context.home(ctx), layers)
     return Trial(name=into, queries=plans, versions=versions)

@@ -1,5 +1,6 @@
 """`fairway run`, `status`, `doctor`: streams as they run, and what is there for them."""
 
+from argparse import Namespace
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
@@ -8,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from st_common.cli import context
-from st_common.cli.arguments import Json, Stream
+from st_common.cli.arguments import Json, taking
 from st_common.cli.metrics import serve_metrics, write_metrics
 from st_common.cli.progress import progress_of_run
 from st_common.errors import ConfigError, FairwayError
 from st_common.extras import require_engine
 from st_common.memory import let_arrow_give_back
+from st_common.programs import RUN_STREAM
 from st_common.uncollected import uncollected
 
 if TYPE_CHECKING:
@@ -26,19 +28,12 @@ if TYPE_CHECKING:
     from st_common.sources.note import CaptureNote
 
 
-def run(
-    ctx: typer.Context,
-    stream: Stream,
-    engine: Annotated[
-        str | None, typer.Option(help="spark or local; else what the settings say.")
-    ] = None,
-    until_idle: Annotated[  # noqa: FBT002 - a flag
-        bool, typer.Option("--until-idle", help="End when the log's end is reached.")
-    ] = False,
-) -> None:
+@taking(RUN_STREAM)
+def run(ctx: typer.Context, given: Namespace) -> None:
     """Follow a stream's log: changes of every answer, positions and rejects into their tables."""
+    stream = given.stream
     settings = context.stream(ctx, stream)
-    chosen = engine or settings.engine
+    chosen = given.engine or settings.engine
     require_engine(chosen, stream)
     if chosen == "local":
         let_arrow_give_back()  # before anything imports Arrow
@@ -52,7 +47,7 @@ def run(
         telling_stream(home, context.conf(ctx), stream),
         progress_of_run(stream, lambda: read_status(home.stream(stream))),
     ):
-        summary = follow(home, settings, until_idle=until_idle)
+        summary = follow(home, settings, until_idle=given.until_idle)
     _tell(stream, summary)
     if summary.rejects:
         _name_rejects(home, stream)
@@ -67,10 +62,8 @@ def _engine(name: str) -> "Callable[..., RunSummary]":
     with uncollected():
         if name == "local":
             from st_common.engine.run import run as follow
-        elif name == "spark":
-            from st_common.spark.resident import run as follow
         else:
-            raise ConfigError(f"there is no engine {name!r}", hint="spark or local")
+            from st_common.spark.resident import run as follow
     return follow
 
 

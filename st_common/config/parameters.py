@@ -1,22 +1,28 @@
-"""What a program takes, declared once: its command line is parsed by it, and forms and bodies can be made of it.
+"""What a task takes, declared once: job, command, form of a DAG and HTTP read it alike and say the same of it.
 
 Parameter("regions", whole(), "how many are wanted", default=40)            ->   --regions 40
 Parameter("group", named(), "whose streams and layers", is_word=True)       ->   default
 """
 
 import argparse
-from collections.abc import Callable
-from dataclasses import dataclass
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from st_common.config.keys import Key
-from st_common.config.values import WrongError
+from st_common.config.values import WrongError, named, names
 from st_common.errors import ConfigError
+
+_CLEAR = ("a text", "a file", named().takes, names.takes)
+"""What is not said again: it says no more than the text of who takes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Parameter(Key):
     """One value that a program takes. A flag, of which nobody says a default, is set by being there.
+
+    Names may stand with commas between them, or each behind an option of its own.
 
     Attributes:
         title: what a form calls it; "": the name, with a capital letter.
@@ -37,6 +43,25 @@ class Parameter(Key):
         is_set = self.is_flag and self.default
         return f"--no-{self.name}" if is_set else f"--{self.name}"
 
+    @property
+    def sentence(self) -> str:
+        """What people are told of it, by help, forms and OpenAPI: what it says, and what it may be."""
+        is_clear = self.is_flag or "enum" in self.type.schema or self.takes in _CLEAR
+        end = "" if self.text.endswith(".") else "."
+        takes = end if is_clear else f" ({self.takes})."
+        return f"{self.text[0].upper()}{self.text[1:]}{takes}"
+
+    @property
+    def shown_default(self) -> str:
+        """The text that says its default; "" where there is none."""
+        return "" if self.default in (None, ()) else str(self.default)
+
+    @property
+    def metavar(self) -> str:
+        """What stands for its value in help: `DAY`, `SECONDS`, `rows|mb`; else its name."""
+        choices = "|".join(self.type.schema.get("enum", ()))
+        return choices or (self.unit or self.type.word or self.name).upper()
+
     def read(self, text: str) -> Any:
         """The value that a text says; the default for the empty text, as a form leaves it.
 
@@ -54,6 +79,14 @@ class Parameter(Key):
         except (ValueError, OverflowError, ConfigError):
             raise ConfigError(f"{self.name} is {text!r}", hint=self.takes) from None
 
+    def of_line(self, given: Any) -> Any:
+        """The value that a command line gives: a text, texts that stand several times, a flag, or None for nothing."""
+        if isinstance(given, bool):
+            return given
+        if isinstance(given, list):
+            return [name for text in given for name in self.read(text)]
+        return self.read(given or "")
+
 
 @dataclass(frozen=True, slots=True)
 class Program:
@@ -64,12 +97,14 @@ class Program:
         text: what it does, in a sentence.
         parameters: in the order in which help and forms have them.
         module: what Python runs; "": the job of its name.
+        moved: options of an older version, and what to write now.
     """
 
     name: str
     text: str
     parameters: tuple[Parameter, ...]
     module: str = ""
+    moved: Mapping[str, str] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Parameter:
         """The parameter of a name.
@@ -84,48 +119,48 @@ class Program:
         module = self.module or f"jobs.{self.name}"
         parser = _Parser(prog=f"python -m {module}", description=self.text)
         parser.set_defaults(job=self.name)
+        parser.program = self
         for one in self.parameters:
             _add(parser, one)
         return parser
 
 
 class _Parser(argparse.ArgumentParser):
+    program: Program
+
     def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
-        """Words may stand between options, as `parks --group=g parks.geojson`."""
-        return super().parse_intermixed_args(args, namespace)
+        """What each parameter is. Words may stand between options, as `parks --group=g parks.geojson`."""
+        words = sys.argv[1:] if args is None else args
+        for old in {word.partition("=")[0] for word in words} & {*self.program.moved}:
+            self.error(f"{old} of older versions is {self.program.moved[old]} now")
+        given = super().parse_intermixed_args(words, namespace)
+        try:
+            for one in self.program.parameters:
+                name = one.identifier
+                setattr(given, name, one.of_line(getattr(given, name)))
+        except ConfigError as error:
+            self.error(str(error))
+        return given
 
     def error(self, message: str) -> Any:
         self.exit(2, f"error: {message} ({self.prog} --help says what it takes)\n")
 
 
 def _add(parser: argparse.ArgumentParser, one: Parameter) -> None:
+    """Adds a parameter to a command line."""
+    default = f" Default: {one.shown_default}." if one.shown_default else ""
+    given: dict[str, Any] = {"help": one.sentence.replace("%", "%%")}
     if one.is_flag:
-        parser.add_argument(
-            one.option,
-            dest=one.identifier,
-            action="store_false" if one.default else "store_true",
-            help=one.text,
-        )
+        is_set = argparse.BooleanOptionalAction  # --purge, --no-purge
+        given |= {"action": is_set if one.default else "store_true"}
+        parser.add_argument(f"--{one.name}", default=bool(one.default), **given)
         return
-    default = "" if one.default in (None, (), []) else f"; default: {one.default}"
-    help_text = f"{one.text} ({one.takes}){default}".replace("%", "%%")
-    given: dict[str, Any] = {"type": _typed(one), "default": one.default}
-    if not one.is_word:
-        given |= {"dest": one.identifier, "required": one.is_required}
-        given["metavar"] = (one.unit or one.name).upper()
-    elif not one.is_required:
-        given["nargs"] = "?"
-    name = one.identifier if one.is_word else f"--{one.name}"
-    parser.add_argument(name, help=help_text, **given)
-
-
-def _typed(one: Parameter) -> Callable[[str], Any]:
-    """Reads a text as argparse wants it: what is wrong is an error of its own."""
-
-    def read(text: str) -> Any:
-        try:
-            return one.read(text)
-        except ConfigError as error:
-            raise argparse.ArgumentTypeError(str(error)) from None
-
-    return read
+    given["help"] += default
+    if one.type is names:
+        given["action"] = "append"
+    if one.is_word:
+        given |= {} if one.is_required else {"nargs": "?"}
+        parser.add_argument(one.identifier, **given)
+        return
+    given |= {"required": one.is_required, "metavar": one.metavar}
+    parser.add_argument(one.option, dest=one.identifier, **given)

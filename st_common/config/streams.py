@@ -114,6 +114,14 @@ def stream_of(streams: Mapping[str, StreamSettings], name: str) -> StreamSetting
     return streams[name]
 
 
+def chosen(
+    streams: Mapping[str, StreamSettings], *names: str | None
+) -> dict[str, StreamSettings]:
+    """The streams of some names, by name; with none, all of them. A ConfigError as of `stream_of`."""
+    given = [name for name in names if name]
+    return {name: stream_of(streams, name) for name in given} or {**streams}
+
+
 def broken_of(streams: Collection[str]) -> Mapping[str, ConfigError]:
     """The streams beside these whose tables are wrong, each with its error."""
     return streams.broken if isinstance(streams, Streams) else {}

@@ -15,8 +15,10 @@ from typing import Any
 
 from st_common.config.home import NAME_PATTERN, checked_name
 from st_common.errors import ConfigError
+from st_common.written import whole_number
 
 OFF = "off"
+_LARGEST = (1 << 63) - 1
 TIME_PATTERN = r"\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d([.]\d+)?)?(Z|[+-]\d\d:\d\d))?"
 """How a form knows a day, or a time with its zone."""
 _VARIABLE = "[A-Za-z_][A-Za-z0-9_]*"
@@ -40,26 +42,31 @@ class Type:
         check: gives a value of TOML as programs take it; a WrongError or a ConfigError says what is wrong with it.
         schema: what JSON Schema can say of it.
         read: makes of a word of a command line what `check` takes; a ValueError says that it is none.
+        word: what stands for a value in help, such as `DAY`; "": the name of what takes it.
     """
 
     takes: str
-    check: Callable[[Any], Any]
     schema: Mapping[str, Any]
+    check: Callable[[Any], Any] = lambda value: value
     read: Callable[[str], Any] = str
+    word: str = ""
 
     def __call__(self, value: object) -> Any:
         """See `check`."""
         return self.check(value)
 
 
-def takes(words: str, **schema: Any) -> Callable[[Callable[[Any], Any]], Type]:
+def takes(
+    words: str, *, read: Callable[[str], Any] = str, **schema: Any
+) -> Callable[[Callable[[Any], Any]], Type]:
     """Makes a decorator that makes a type of its check.
 
     Args:
         words: what it takes.
+        read: see `Type`.
         **schema: what JSON Schema can say of it.
     """
-    return lambda check: Type(takes=words, check=check, schema=schema)
+    return lambda check: Type(takes=words, check=check, schema=schema, read=read)
 
 
 def number(
@@ -116,7 +123,7 @@ def whole(*, least: float = 1, most: float = math.inf) -> Type:
         takes=_within("a whole number", least, -math.inf, most),
         check=check,
         schema={"type": "integer", **_bounds(least, -math.inf, most)},
-        read=int,
+        read=lambda word: whole_number(word, _LARGEST),
     )
 
 
@@ -152,7 +159,7 @@ def one_of(*choices: str) -> Type:
     )
 
 
-@takes("true or false", type="boolean")
+@takes("true or false", read={"true": True, "false": False}.get, type="boolean")
 def flag(value: object) -> bool:
     """True or false."""
     if not isinstance(value, bool):
@@ -168,8 +175,8 @@ def text(value: object) -> str:
     return value
 
 
-def matching(pattern: str) -> Type:
-    """A text of which all matches a pattern."""
+def matching(pattern: str, takes: str = "a text", *, word: str = "") -> Type:
+    """A text of which all matches a pattern; `takes` says what that is, and `word` stands for it in help."""
 
     def check(value: object) -> str:
         if not isinstance(value, str) or not re.fullmatch(pattern, value):
@@ -177,9 +184,10 @@ def matching(pattern: str) -> Type:
         return value
 
     return Type(
-        takes="a text",
+        takes=takes,
         check=check,
         schema={"type": "string", "pattern": f"^({pattern})$"},
+        word=word,
     )
 
 
@@ -242,25 +250,25 @@ def _time(word: str) -> datetime:
 
 day = Type(
     takes=_DAY,
-    check=lambda value: value,
     schema={"type": "string", "format": "date"},
     read=date.fromisoformat,
+    word="DAY",
 )
 instant = Type(
     takes=f"{_DAY} (UTC), or a time with its zone such as 2024-01-31T10:00Z",
-    check=lambda value: value,
     schema={"type": "string", "pattern": f"^({TIME_PATTERN})$"},
     read=_time,
+    word="TIME",
 )
 file = Type(
     takes="a file",
-    check=lambda value: value,
     schema={"type": "string", "minLength": 1},
     read=Path,
+    word="FILE",
 )
 names = Type(
     takes="names with commas between them",
-    check=lambda value: value,
     schema={"type": "array", "items": {"type": "string"}},
     read=lambda word: [one.strip() for one in word.split(",") if one.strip()],
+    word="NAME,..",
 )

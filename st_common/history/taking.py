@@ -5,7 +5,7 @@ read       |------------------||---------|       in parts of about two million r
 carried    the last fix of every object, and the members of every answer, from place to place
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -22,6 +22,7 @@ from st_common.contracts import load_contract
 from st_common.errors import ConflictError, FairwayError
 from st_common.history.due import due, multiple_us
 from st_common.history.fold import fold
+from st_common.history.latest import flush_latest
 from st_common.history.snapshots import (
     Snapshot,
     event_times,
@@ -68,6 +69,21 @@ def take_snapshot(home: Home, stream: StreamSettings, at_position: int) -> Snaps
             hint="there is nothing to hold",
         )
     return taken
+
+
+def bring_up(
+    home: Home, streams: Mapping[str, StreamSettings]
+) -> dict[str, dict[str, int | None]]:
+    """Brings `latest` up to date and takes the snapshots that are due, also beside running engines.
+
+    Returns:
+        By stream, what `flush_latest` gives (`latest`), and how many `snapshots` were taken.
+    """
+    latest = {name: flush_latest(home, one) for name, one in streams.items()}
+    return {
+        "latest": latest,
+        "snapshots": {name: len(take_due(home, one)) for name, one in streams.items()},
+    }
 
 
 def take_due(

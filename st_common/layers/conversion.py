@@ -103,7 +103,7 @@ def _transformer(
     if source is None:
         raise LayerError(
             f"{file} does not say in which system its coordinates are",
-            hint="--source-crs EPSG:.. says it; --planar takes them as they are",
+            hint="--source-crs EPSG:.. says it; --crs planar takes them as they are",
         )
     try:
         own, wanted = pyproj.CRS.from_user_input(source), pyproj.CRS(target)

@@ -5,6 +5,7 @@ the next one does the rest. It may run beside engines, readers and another run.
 """
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import date
 from pathlib import Path
@@ -54,6 +55,23 @@ class Upkeep(Protocol):
 def by_delta_rs(stored: Stored) -> Upkeep:  # noqa: ARG001 - whatever the table
     """Who keeps a table in order without a JVM."""
     return tables
+
+
+@contextmanager
+def upkeep_by(home: Home, engine: str) -> Iterator[Callable[[Stored], Upkeep]]:
+    """Says who keeps each table in order while a block runs: with `spark` it those that no stream appends to.
+
+    Its session begins with the first table that needs it; with `local` none does.
+    """
+    if engine == "local":
+        yield by_delta_rs
+        return
+    from st_common.spark.session import late_session
+    from st_common.spark.upkeep import WRITTEN, SparkUpkeep
+
+    with late_session(home, "fairway maintain") as spark_of:
+        by_spark = SparkUpkeep(spark_of)
+        yield lambda one: by_spark if one.contract.name in WRITTEN else tables
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -58,7 +58,7 @@ def finish(
         is_told: the run is one of those that lineage tells of.
     """
     try:
-        with _told(arguments) if is_told else nullcontext(Ending()) as ending:
+        with telling_of(arguments) if is_told else nullcontext(Ending()) as ending:
             summary = work(arguments)
             code = code_of(summary)
             if code not in (0, QualityError.exit_code):
@@ -73,10 +73,11 @@ def finish(
     return code
 
 
-def _told(arguments: argparse.Namespace) -> AbstractContextManager[Ending]:
-    """The run for lineage: by the job, and by what it is about where that is one stream, layer or group."""
+def telling_of(arguments: argparse.Namespace) -> AbstractContextManager[Ending]:
+    """Tells lineage of a run: by the job, and by what it is about where that is one stream, layer or group."""
     home = Home(home_dir(arguments.home))
     given = (getattr(arguments, name, None) for name in _ABOUT)
-    about = next(filter(None, given), None)
-    name = f"{arguments.job}.{about}" if about else arguments.job
+    about = next(filter(None, given), ())
+    names = (about,) if isinstance(about, str) else about
+    name = ".".join((arguments.job, *names))
     return telling(home, conf_dir(home.root, arguments.conf), name)

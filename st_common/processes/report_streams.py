@@ -9,11 +9,13 @@ from typing import Any
 
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
-from st_common.config.streams import stream_of
+from st_common.config.streams import chosen
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import REPORT_STREAMS
 from st_common.server.installation import Installation
 from st_common.server.report import has_fixes, report_home
+
+_HOURS = 24.0
 
 
 def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
@@ -21,20 +23,24 @@ def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf)
-    if arguments.stream:
-        wanted = [stream_of(streams, arguments.stream).name]
-    else:
-        wanted = [name for name in streams if has_fixes(home, name)]
-    span = timedelta(hours=arguments.hours)
-    pages = [_write(home, conf, name, span) for name in wanted]
-    empty = sorted({*streams} - {*wanted}) if not arguments.stream else []
-    return {"pages": pages, "without_fixes": empty}
+    named = chosen(streams, *arguments.stream)
+    wanted = [name for name in named if arguments.stream or has_fixes(home, name)]
+    pages = [_write(home, conf, name, arguments) for name in wanted]
+    return {"pages": pages, "without_fixes": sorted({*named} - {*wanted})}
 
 
-def _write(home: Home, conf: Path, stream: str, span: timedelta) -> dict[str, str]:
+def _write(
+    home: Home, conf: Path, stream: str, arguments: argparse.Namespace
+) -> dict[str, str]:
     place = Installation(home=home, conf=conf, only=(stream,))
     path = home.reports / "streams" / f"{stream}.html"
-    done = report_home(place, path, span=span)
+    done = report_home(
+        place,
+        path,
+        since=arguments.from_,
+        until=arguments.to,
+        span=timedelta(hours=arguments.hours or _HOURS),
+    )
     return {
         "stream": stream,
         "path": str(path),

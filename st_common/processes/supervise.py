@@ -1,4 +1,4 @@
-"""Ticks of the supervisor: `python -m st_common.processes.supervise --home H [--reset STREAM | --every 60]`."""
+"""Ticks of the supervisor: `python -m st_common.processes.supervise --home H [--retry STREAM | --every 60]`."""
 
 import argparse
 import signal
@@ -12,18 +12,25 @@ from typing import Any
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.delivery.look import look_after
+from st_common.errors import ConfigError
 from st_common.operations.forgiving import retry
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.programs import SUPERVISE
 
 
 def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Compares the streams and deliveries that should run with what runs, acts, and says what was done."""
+    """Compares the streams and deliveries that should run with what runs, acts, and says what was done.
+
+    Raises:
+        ConfigError: what may start again is named, and the ticks have no end.
+    """
+    if arguments.every is not None:
+        raise ConfigError("--retry is for one tick", hint="leave --every out")
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf)
-    if arguments.reset:
-        retry(home, arguments.reset)
+    if arguments.retry:
+        retry(home, arguments.retry)
     done = look_after(home, conf, streams, now_us=time.time_ns() // 1000)
     if done.notified is not None and done.notified.reason:
         print(f"WRONG: alerts: {done.notified.reason}", file=sys.stderr, flush=True)
@@ -39,7 +46,7 @@ def supervise_on(arguments: argparse.Namespace) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     given = {"--home": arguments.home, "--conf": arguments.conf}
-    options = [word for pair in given.items() if pair[1] for word in pair]
+    options = [str(word) for pair in given.items() if pair[1] for word in pair]
     while True:
         begun_s = time.monotonic()
         tick_of_its_own = [
@@ -55,15 +62,16 @@ def supervise_on(arguments: argparse.Namespace) -> int:
             return 0
 
 
+def run(arguments: argparse.Namespace) -> int:
+    """Ticks once, or on and on, as `programs.SUPERVISE` is given it; gives back the exit code."""
+    if arguments.every is None or arguments.retry:
+        return finish(supervise, arguments, is_told=False)
+    return supervise_on(arguments)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, ticks once or on and on, gives back the exit code."""
-    parser = job_parser(SUPERVISE)
-    arguments = parser.parse_args(argv)
-    if arguments.every is None:
-        return finish(supervise, arguments, is_told=False)
-    if arguments.reset:
-        parser.error("--reset is for one tick: leave --every out")
-    return supervise_on(arguments)
+    return run(job_parser(SUPERVISE).parse_args(argv))
 
 
 if __name__ == "__main__":

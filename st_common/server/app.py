@@ -16,6 +16,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from st_common.config.operations import ServerSettings, operations_of
+from st_common.config.parameters import Parameter
+from st_common.config.values import flag, whole
 from st_common.decode.gzipped import MAGIC
 from st_common.server import reads
 from st_common.server.bodies import MEDIA, unpacked
@@ -37,8 +39,6 @@ from st_common.server.parameters import (
     known_query,
     known_stream,
     read_params,
-    truth,
-    whole,
 )
 from st_common.server.replies import error_reply, refusal, value_reply
 from st_common.server.schemas import (
@@ -65,7 +65,7 @@ _THREADS: dict[Lane, int] = {
     "tiles": 1,
     "queries": 2,
 }
-_SINCE = whole("since", "from behind this position on")
+_SINCE = Parameter("since", whole(least=0), "from behind this position on")
 _EVENTS = "text/event-stream"
 _HEADERS_ELSEWHERE = (
     *("Authorization", "Content-Type", "Idempotency-Key"),
@@ -224,8 +224,11 @@ _STREAM = an_object(
     {202: _POSTED, 422: _REFUSED},
     takes=MEDIA,
     params=(
-        truth(
-            "live", "false: they are of the past, and time does not go on after them"
+        Parameter(
+            "live",
+            flag,
+            "false: they are of the past, and time does not go on after them",
+            default=True,
         ),
     ),
 )

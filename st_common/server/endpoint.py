@@ -14,13 +14,16 @@ from inspect import getdoc, iscoroutinefunction
 from typing import Any, Literal, TypeVar
 
 from st_common.config.operations import Kind
-from st_common.server.parameters import Param, Parameters, numbers, time_at, whole
+from st_common.config.parameters import Parameter
+from st_common.config.values import whole
+from st_common.server.parameters import ANY_TEXT, TIME, Parameters, numbers
 from st_common.server.schemas import Schema
 
-AT = time_at("at", "a time, ISO 8601; else now")
-LIMIT = whole("limit", "at most so many")
-BBOX = numbers("bbox", "west,south,east,north: only what is in this box", 4)
-STREAM = Param(name="stream", about="the stream")
+AT = Parameter("at", TIME, "a time, ISO 8601; else now")
+LIMIT = Parameter("limit", whole(least=0), "at most so many")
+BBOX = Parameter("bbox", numbers(4), "west,south,east,north: only what is in this box")
+STREAM = Parameter("stream", ANY_TEXT, "the stream")
+NEEDED_STREAM = replace(STREAM, is_required=True)
 STATEMENTS = ("text/plain", "application/json")
 """Kinds of bodies that are a text of the query language."""
 ENDPOINTS: "list[Endpoint]" = []
@@ -43,6 +46,7 @@ class Endpoint:
         answers: the schema of the answer, or of each status its own; None: it is no JSON.
         params: what may stand behind `?`.
         takes: kinds of bodies; empty: none.
+        keys: what a JSON body may have beside its `text`.
         gives: the kind of answer.
         lane: whose threads carry it out; "": those of all requests.
         apart: it is carried out in a process of its own, within the bounds of this kind; None: in a thread.
@@ -57,8 +61,9 @@ class Endpoint:
     path: str
     answers: Schema | Mapping[int, Schema] | None = None
     _: KW_ONLY
-    params: tuple[Param, ...] = ()
+    params: tuple[Parameter, ...] = ()
     takes: tuple[str, ...] = ()
+    keys: tuple[Parameter, ...] = ()
     gives: str = "application/json"
     lane: Lane = ""
     apart: Kind | None = None

@@ -14,7 +14,7 @@ without a place on Earth is no collection, for GeoJSON cannot say where it is. `
 import json
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cache, partial
 from typing import Any
@@ -28,19 +28,15 @@ import shapely
 from starlette.responses import Response
 
 from st_common.config.home import DEFAULT_GROUP
+from st_common.config.parameters import Parameter
+from st_common.config.values import WrongError, whole
 from st_common.crs import WGS84
 from st_common.errors import FairwayError
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.known import Known
 from st_common.server.page.readers import answer_with_places, live_places
-from st_common.server.parameters import (
-    AbsentError,
-    Param,
-    Parameters,
-    numbers_of,
-    time_of,
-    whole_of,
-)
+from st_common.server.parameters import TIME as WHEN
+from st_common.server.parameters import AbsentError, Parameters, numbers, time_of
 from st_common.server.replies import GEOJSON, value_reply
 from st_common.server.schemas import (
     BOX,
@@ -107,72 +103,53 @@ def interval_of(text: str) -> Interval:
     """An instant, or `START/END` of which one may be open: `..` or nothing.
 
     Raises:
-        ValueError: it is neither, or ends before it begins.
+        ValueError: it is neither.
+        WrongError: it ends before it begins.
     """
     first, divider, last = text.partition("/")
     if not divider:
         return Interval(start=None, end=time_of(text), text=text)
     start, end = (None if one in ("", "..") else time_of(one) for one in (first, last))
     if start is not None and end is not None and start > end:
-        raise ValueError("ends before it begins")
+        raise WrongError("ends before it begins", hint="START/END")
     return Interval(start=start, end=end, text=text)
 
 
-def limit_of(text: str) -> int:
-    """A number of features, from 1 on; more than `LARGEST_LIMIT` is cut to it, as the standard says."""
-    if not (limit := whole_of(text)):
-        raise ValueError("must be a whole number from 1 on")
-    return min(limit, LARGEST_LIMIT)
-
-
-def bbox_of(text: str) -> Box:
+def _box_of(numbers: tuple[float, ...]) -> Box:
     """West, south, east, north of four numbers, or of six with heights, which do not matter; west > east is across 180.
 
     Raises:
-        ValueError: it is neither, or its north lies south of its south.
+        WrongError: its north lies south of its south.
     """
-    numbers = numbers_of(4, 6)(text)
-    west, south, east, north = (
-        numbers if len(numbers) == len(_EDGES) else [numbers[n] for n in (0, 1, 3, 4)]
-    )
+    edges = (0, 1, 2, 3) if len(numbers) == len(_EDGES) else (0, 1, 3, 4)
+    west, south, east, north = (numbers[n] for n in edges)
     if south > north:
-        raise ValueError("must go from south to north: west,south,east,north")
+        raise WrongError("ends south of its south", hint="west,south,east,north")
     return west, south, east, north
 
 
-BBOX = Param(
-    name="bbox",
-    about="west,south,east,north, or with heights six numbers: what meets this box",
-    read=bbox_of,
-    schema={
-        "type": "array",
-        "minItems": 4,
-        "maxItems": 6,
-        "items": {"type": "number"},
-    },
+BBOX = Parameter(
+    "bbox",
+    replace(numbers(4, 6), check=_box_of),
+    "west,south,east,north, or with heights six numbers: what meets this box",
 )
-DATETIME = Param(
-    name="datetime",
-    about="an instant, or an interval whose start or end may be open: 2024-05-01T12:00:00Z/..",
-    read=interval_of,
+DATETIME = Parameter(
+    "datetime",
+    replace(WHEN, takes=f"{WHEN.takes}, or an interval", read=interval_of),
+    "an instant, or an interval whose start or end may be open: 2024-05-01T12:00:00Z/..",
 )
-LIMIT = Param(
-    name="limit",
-    about=f"at most so many; more than {LARGEST_LIMIT:,} are cut to that",
-    read=limit_of,
-    schema={
-        "type": "integer",
-        "minimum": 1,
-        "maximum": LARGEST_LIMIT,
-        "default": DEFAULT_LIMIT,
-    },
+_SO_MANY = whole(least=1)
+LIMIT = Parameter(
+    "limit",
+    replace(
+        _SO_MANY,
+        check=lambda value: min(_SO_MANY.check(value), LARGEST_LIMIT),
+        schema={**_SO_MANY.schema, "maximum": LARGEST_LIMIT},
+    ),
+    f"at most so many; more than {LARGEST_LIMIT:,} are cut to that",
+    default=DEFAULT_LIMIT,
 )
-OFFSET = Param(
-    name="offset",
-    about="from which on, from 0",
-    read=whole_of,
-    schema={"type": "integer", "minimum": 0, "default": 0},
-)
+OFFSET = Parameter("offset", whole(least=0), "from which on, from 0", default=0)
 
 
 # --- resources -------------------------------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
+from st_common.config.parameters import Parameter
 from st_common.server.endpoint import Endpoint
 from st_common.server.schemas import BYTES, TEXT, an_object
 
@@ -46,11 +47,11 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         {
             "name": param.name,
             "in": "query",
-            "required": False,
-            "description": param.about,
+            "required": param.is_required,
+            "description": param.sentence,
             "style": "form",
             "explode": False,
-            "schema": dict(param.schema),
+            "schema": _schema_of(param),
         }
         for param in one.params
     ]
@@ -61,9 +62,26 @@ def _operation(one: Endpoint) -> dict[str, Any]:
         "responses": {**_answers(one), "default": _ERROR},
     }
     if one.takes:
-        content = {media: {"schema": {"type": "string"}} for media in one.takes}
+        content = {media: {"schema": _body_of(one, media)} for media in one.takes}
         made["requestBody"] = {"required": True, "content": content}
     return made
+
+
+def _schema_of(one: Parameter) -> dict[str, Any]:
+    default = {} if one.default is None else {"default": one.default}
+    return {**one.type.schema, **default}
+
+
+def _body_of(one: Endpoint, media: str) -> dict[str, Any]:
+    """What a body may be: a text; as JSON, where it has keys beside the text, an object."""
+    schema: dict[str, Any] = {"type": "string"}
+    if media != "application/json" or not one.keys:
+        return schema
+    said = {
+        key.name: {"description": key.sentence, **_schema_of(key)} for key in one.keys
+    }
+    properties = {"text": schema, **said}
+    return {"type": "object", "properties": properties, "required": ["text"]}
 
 
 def _answers(one: Endpoint) -> dict[str, Any]:

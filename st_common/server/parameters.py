@@ -4,18 +4,20 @@ import json
 import math
 import re
 import threading
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from st_common.config.keys import Key, values_of
+from st_common.config.keys import Place as InBody
+from st_common.config.parameters import Parameter
 from st_common.config.streams import stream_of
+from st_common.config.values import Type
 from st_common.errors import ConfigError, FairwayError, QueryError
 from st_common.server.installation import Installation
-from st_common.written import whole_number
 
 _Thing = TypeVar("_Thing")
-_LARGEST = (1 << 63) - 1
 MOST_CHARACTERS = 2_000_000
 """Of a text of statements: what is understood in some seconds."""
 MOST_MEMBERS = 100_000
@@ -97,70 +99,40 @@ class ReusedKeyError(FairwayError):
     """An idempotency key that came with another request before."""
 
 
-def text_of(value: str) -> str:
-    """The text."""
-    return value
-
-
-def whole_of(value: str) -> int:
-    """A whole number from 0 on, of 64 bits with a sign."""
-    number = whole_number(value, _LARGEST)
-    if number is None:
-        raise ValueError(f"must be a whole number from 0 to {_LARGEST}")
-    return number
-
-
-def truth_of(value: str) -> bool:
-    """Whether it says `true`; anything but `true` and `false` is wrong."""
-    if value not in ("true", "false"):
-        raise ValueError("must be true or false")
-    return value == "true"
-
-
-def numbers_of(*counts: int) -> Callable[[str], tuple[float, ...]]:
-    """Makes what reads finite numbers with commas between, as many as one of `counts`."""
-    wrong = f"must be {' or '.join(map(str, counts))} numbers with commas between"
-
-    def read(value: str) -> tuple[float, ...]:
-        parts = value.split(",")
-        if len(parts) not in counts:
-            raise ValueError(wrong)
-        try:
-            numbers = tuple(float(part) for part in parts)
-        except ValueError:
-            raise ValueError(wrong) from None
-        if not all(math.isfinite(number) for number in numbers):
-            raise ValueError(wrong)
-        return numbers
-
-    return read
-
-
 def time_of(value: str) -> datetime:
-    """A time in ISO 8601, UTC where no zone is said."""
+    """A time in ISO 8601, UTC where no zone is said.
+
+    Raises:
+        ValueError: it is none.
+    """
     from st_common.query.past import time_written
 
-    try:
-        return time_written(value)
-    except ValueError:
-        raise ValueError("must be a time such as 2024-05-01T12:30:00Z") from None
+    return time_written(value)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Param:
-    """One parameter behind the `?` of an address.
+ANY_TEXT = Type(takes="a text", check=str, schema={"type": "string"})
+TIME = Type(
+    takes="a time such as 2024-05-01T12:30:00Z",
+    schema={"type": "string"},
+    read=time_of,
+)
 
-    Attributes:
-        name: its name.
-        about: what it says, for people.
-        read: makes its value of the text; raises ValueError with what it must be.
-        schema: of its value, in OpenAPI 3.0.
-    """
 
-    name: str
-    about: str
-    read: Callable[[str], Any] = text_of
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
+def numbers(*counts: int) -> Type:
+    """Finite numbers with commas between, as many as one of `counts`."""
+
+    def read(value: str) -> tuple[float, ...]:
+        found = tuple(map(float, value.split(",")))
+        if len(found) not in counts or not all(map(math.isfinite, found)):
+            raise ValueError
+        return found
+
+    bounds = {"minItems": min(counts), "maxItems": max(counts)}
+    return Type(
+        takes=f"{' or '.join(map(str, counts))} numbers with commas between",
+        schema={"type": "array", "items": {"type": "number"}, **bounds},
+        read=read,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -209,6 +181,22 @@ class Parameters:
         if not isinstance(value, dict):
             raise QueryError("the body must be a JSON object")
         return value
+
+    def values(self, known: Iterable[Key]) -> dict[str, Any]:
+        """What a JSON body says beside its `text`; {} for a body that is the text.
+
+        Raises:
+            ConfigError: a key is unknown, or a value is wrong; the message names it.
+        """
+        if self.media != "application/json":
+            return {}
+        table = {
+            key: value
+            for key, value in self.json().items()
+            if key != "text" and value is not None
+        }
+        keys = {one.name: one for one in known}
+        return values_of(keys, table, InBody(file="the body"))
 
     def text(self) -> str:
         """The body as text: of JSON its `text`, else all of it.
@@ -270,11 +258,13 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-def read_params(given: Mapping[str, str], known: tuple[Param, ...]) -> dict[str, Any]:
-    """The parameters of a request.
+def read_params(
+    given: Mapping[str, str], known: tuple[Parameter, ...]
+) -> dict[str, Any]:
+    """The parameters that a request has.
 
     Raises:
-        ConfigError: one is unknown, or wrong; the message names it.
+        ConfigError: one is unknown, wrong, empty or missing; the message names it.
     """
     by_name = {one.name: one for one in known}
     values: dict[str, Any] = {}
@@ -282,31 +272,11 @@ def read_params(given: Mapping[str, str], known: tuple[Param, ...]) -> dict[str,
         if name not in by_name:
             hint = f"known: {', '.join(by_name) or 'none'}"
             raise ConfigError(f"unknown parameter {name!r}", hint=hint)
-        try:
-            values[name] = by_name[name].read(text)
-        except ValueError as error:
-            raise ConfigError(f"{name}={text!r} {error}") from None
+        values[name] = replace(by_name[name], is_required=True).read(text)
+    for name, one in by_name.items():
+        if one.is_required and name not in given:
+            raise ConfigError(f"the parameter {name!r} is missing")
     return values
-
-
-def whole(name: str, about: str) -> Param:
-    """A parameter that is a whole number from 0 on."""
-    return Param(name=name, about=about, read=whole_of, schema={"type": "integer"})
-
-
-def truth(name: str, about: str) -> Param:
-    """A parameter that is `true` or `false`."""
-    return Param(name=name, about=about, read=truth_of, schema={"type": "boolean"})
-
-
-def numbers(name: str, about: str, *counts: int) -> Param:
-    """A parameter of numbers with commas between, as many as one of `counts`."""
-    return Param(name=name, about=about, read=numbers_of(*counts))
-
-
-def time_at(name: str, about: str) -> Param:
-    """A parameter that is a time."""
-    return Param(name=name, about=about, read=time_of)
 
 
 def known_query(asked: Parameters) -> str:
@@ -335,10 +305,3 @@ def known_stream(asked: Parameters, name: str) -> Any:
         hint = f"there are {', '.join(streams) or 'none'}"
         raise AbsentError(f"there is no stream {name!r}", hint=hint)
     return stream_of(streams, name)
-
-
-def needed(asked: Parameters, name: str) -> str:
-    """A parameter that must be there."""
-    if name not in asked.params:
-        raise ConfigError(f"the parameter {name!r} is missing")
-    return str(asked.params[name])

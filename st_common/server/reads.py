@@ -1,35 +1,38 @@
 """What is read by HTTP: answers, objects, layers, explanations, SQL, the state of streams."""
 
-import dataclasses
 from base64 import b64encode
+from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from st_common.client.result import to_stream
+from st_common.config.parameters import Parameter
 from st_common.config.stream import StreamSettings
+from st_common.config.values import flag
 from st_common.errors import QueryError
-from st_common.server.endpoint import AT, BBOX, LIMIT, STATEMENTS, STREAM, Endpoint
+from st_common.programs import BACKTEST
+from st_common.server.endpoint import (
+    AT,
+    BBOX,
+    LIMIT,
+    NEEDED_STREAM,
+    STATEMENTS,
+    Endpoint,
+)
 from st_common.server.page.readers import (
     answer_with_places,
     late_warnings,
     live_places,
 )
 from st_common.server.parameters import (
-    Param,
+    ANY_TEXT,
     Parameters,
     known_query,
     known_stream,
-    needed,
     numbers,
-    truth,
-    whole,
 )
-from st_common.server.replies import (
-    plain_rows,
-    rows_reply,
-    value_reply,
-)
+from st_common.server.replies import plain_rows, rows_reply, value_reply
 from st_common.server.schemas import (
     ANY,
     ANYTHING,
@@ -133,13 +136,14 @@ def answer(asked: Parameters) -> Response:
     "/v1/objects",
     an_object(LATE, stream=TEXT, at=or_null(TIME), rows=a_list(_PLACED)),
     params=(
-        STREAM,
+        NEEDED_STREAM,
         AT,
         BBOX,
-        numbers("near", "x,y,k: the k objects nearest to a point", 3),
-        Param(
-            name="where",
-            about="a condition over attributes, as behind WHERE: speed > 5 AND kind = 'bus'",
+        Parameter("near", numbers(3), "x,y,k: the k objects nearest to a point"),
+        Parameter(
+            "where",
+            ANY_TEXT,
+            "a condition over attributes, as behind WHERE: speed > 5 AND kind = 'bus'",
         ),
     ),
     apart_with={"at": "read"},
@@ -147,7 +151,7 @@ def answer(asked: Parameters) -> Response:
 )
 def objects(asked: Parameters) -> Response:
     """Where the objects of a stream are, or were at a time."""
-    stream = known_stream(asked, needed(asked, "stream"))
+    stream = known_stream(asked, asked.params["stream"])
     if "at" in asked.params:
         return _objects_then(asked, stream)
     return _objects_now(asked, stream)
@@ -218,8 +222,9 @@ def _client(asked: Parameters) -> "HomeClient":
     "/v1/layers",
     an_object(layers=a_list(_LAYER)),
     params=(
-        truth(
+        Parameter(
             "all_faults",
+            flag,
             "true: all features that were rejected or repaired are named, not ten of each",
         ),
     ),
@@ -231,7 +236,7 @@ def layers(asked: Parameters) -> Response:
 
     most = None if asked.params.get("all_faults") else SHOWN
     shown = [
-        {**dataclasses.asdict(one), "faults": shared_out(one.faults, most=most)}
+        {**asdict(one), "faults": shared_out(one.faults, most=most)}
         for one in summaries(asked.place.home)
     ]
     return value_reply({"layers": shown})
@@ -242,8 +247,9 @@ def layers(asked: Parameters) -> Response:
     "/v1/explain/{query}",
     _EXPLAINED,
     params=(
-        truth(
+        Parameter(
             "analyze",
+            flag,
             "true: it runs over the archived fixes, and what goes through is counted",
         ),
     ),
@@ -268,8 +274,8 @@ def explain(asked: Parameters) -> Response:
     "/v1/why/{query}",
     _WHY,
     params=(
-        Param(name="object", about="the object, or the group"),
-        Param(name="partner", about="only changes with this partner"),
+        Parameter("object", ANY_TEXT, "the object, or the group", is_required=True),
+        Parameter("partner", ANY_TEXT, "only changes with this partner"),
         AT,
     ),
     apart="read",
@@ -277,7 +283,7 @@ def explain(asked: Parameters) -> Response:
 def why(asked: Parameters) -> Response:
     """The newest change of an object in an answer, explained."""
     at, partner = asked.params.get("at"), asked.params.get("partner")
-    who = needed(asked, "object")
+    who = asked.params["object"]
     reason = _client(asked).why(known_query(asked), who, at, partner=partner)
     return value_reply(reason)
 
@@ -315,6 +321,14 @@ def sql(asked: Parameters) -> Response:
     return rows_reply(asked, rows.slice(0, most), more=len(rows) > most)
 
 
+BACKTEST_KEYS = (
+    replace(BACKTEST["stream"], is_required=False),
+    replace(BACKTEST["against"], type=ANY_TEXT),
+    Parameter("arrow", flag, "tables are streams of Arrow, in base 64"),
+)
+"""What a JSON body of a backtest has: the statements name a stream, and are no file."""
+
+
 @Endpoint(
     "POST",
     "/v1/backtest",
@@ -327,30 +341,25 @@ def sql(asked: Parameters) -> Response:
         days=ANYTHING,
         examples=ANYTHING,
     ),
-    params=(whole("days", "so many days"),),
+    params=(BACKTEST["days"],),
     takes=STATEMENTS,
+    keys=BACKTEST_KEYS,
     apart="check",
 )
 def backtest(asked: Parameters) -> Response:
     """What registrations would have told on days that are past."""
-    text, against = asked.text(), None
-    stream, in_arrow = None, False
-    if asked.media == "application/json":
-        body = asked.json()
-        stream, against = body.get("stream"), body.get("against")
-        in_arrow = bool(body.get("arrow"))
-        for name, value in (("stream", stream), ("against", against)):
-            if not isinstance(value, str | None):
-                raise QueryError(f"{name} = {value!r} must be a text")
+    text, given = asked.text(), asked.values(BACKTEST_KEYS)
     done = _client(asked).backtest(
         text,
-        stream or _stream_of(asked, text),
-        days=asked.params.get("days", 30),
-        against=against,
+        given.get("stream") or _stream_of(asked, text),
+        days=asked.params.get("days", BACKTEST["days"].default),
+        against=given.get("against"),
     )
     tables = {"totals": done.totals, "days": done.days, "examples": done.examples}
     shown = {
-        name: b64encode(to_stream(rows)).decode() if in_arrow else plain_rows(rows)
+        name: b64encode(to_stream(rows)).decode()
+        if given.get("arrow")
+        else plain_rows(rows)
         for name, rows in tables.items()
     }
     told = {"fixes": done.fixes, "since": done.since, "until": done.until}

@@ -1,5 +1,6 @@
 """What `fairway partition` and its job do: find a group's regions anew, or keep them between thresholds."""
 
+from argparse import Namespace
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -13,7 +14,7 @@ from st_common.batch.prepartition import (
     require_same,
     sources_of,
 )
-from st_common.batch.rebalance import THRESHOLDS, rebalance, weighed
+from st_common.batch.rebalance import THRESHOLDS, rebalance, thresholds_given, weighed
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
 from st_common.config.stream import StreamSettings
@@ -95,6 +96,32 @@ def partition_group(
         elements=elements,
         thresholds=thresholds,
         workers=workers,
+        engine=engine,
+        stage=stage,
+    )
+
+
+def partition_as(
+    home: Home,
+    conf: Path,
+    streams: Sequence[StreamSettings],
+    given: Namespace,
+    engine: PointEngine,
+    stage: Stage = lambda _what, _rows: None,
+) -> Partitioned:
+    """Partitions as `programs.PARTITION` is given it; see `partition_group`."""
+    return partition_group(
+        home,
+        conf,
+        streams,
+        given.group,
+        given.source,
+        strategy=given.strategy,
+        regions=given.regions,
+        share=given.share,
+        elements=given.first,
+        thresholds=thresholds_given(given.upper, given.lower, given.unit),
+        workers=given.workers,
         engine=engine,
         stage=stage,
     )

@@ -101,12 +101,12 @@ def test_the_form_of_reprocess_takes_days_and_times_with_their_zones(
 
 
 def test_the_form_of_the_supervisor_takes_deliveries_and_no_paths(dagbag: Any) -> None:
-    reset = dagbag.dags["stream_supervisor"].params.get_param("reset")
+    retry = dagbag.dags["stream_supervisor"].params.get_param("retry")
     for name in ("", "taxis", "deliveries/alarms"):
-        assert reset.resolve(name) == name
+        assert retry.resolve(name) == name
     for path in ("../x", "deliveries/", "deliveries/../x", "streams/taxis", "--home"):
         with pytest.raises(Exception, match="Failed validating"):
-            reset.resolve(path)
+            retry.resolve(path)
 
 
 @pytest.mark.parametrize("dag_id", sorted(TASKS))
@@ -120,7 +120,7 @@ def test_the_form_of_dq_report_offers_engines_and_hands_on_the_chosen_one(
     dagbag: Any,
 ) -> None:
     dag = dagbag.dags["dq_report"]
-    assert dag.params.dump() == {"day": None, "engine": "spark", "stream": None}
+    assert dag.params.dump() == {"day": None, "engine": "spark", "stream": []}
     assert dag.params.get_param("engine").schema["enum"] == ["spark", "local"]
     words = dag.get_task("report").arguments
     assert "--engine={{ params.engine }}" in words
@@ -143,6 +143,7 @@ def test_the_form_of_prepartition_offers_strategies_and_refuses_nonsense(
         "first": 10_000,
         "regions": 40,
         "source": None,
+        "workers": 2,
         "tree": "kdtree",
         "engine": "spark",
     }
@@ -170,6 +171,7 @@ def test_a_layer_needs_a_name_and_a_file_and_no_value_becomes_an_option(
         "layer": "--home",
         "file": "--conf=/tmp",
         "group": "a b",
+        "crs": "flat",
         "source_crs": "utm 32",
         "lat_lon": "perhaps",
         "engine": "flink",
@@ -185,9 +187,17 @@ def test_every_field_of_a_layer_reaches_the_job(dagbag: Any) -> None:
     dag = dagbag.dags["osm_static_load"]
     given = " ".join(dag.get_task("load_layer").arguments)
     assert {name for name in dag.params if f"params.{name}" in given} == {*dag.params}
-    assert {"table", "id", "source_crs", "x", "y", "place", "lat_lon", "engine"} <= {
-        *dag.params
-    }
+    assert {
+        "table",
+        "id",
+        "crs",
+        "source_crs",
+        "x",
+        "y",
+        "place",
+        "lat_lon",
+        "engine",
+    } <= {*dag.params}
 
 
 PARSE = """

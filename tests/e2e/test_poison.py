@@ -196,7 +196,7 @@ def with_a_layer(home: Home, *appended: bytes) -> list[Path]:
     source = home.root / "stops.geojson"
     source.write_text(FEATURES, encoding="utf-8")
     shutil.copy(Path(__file__).parents[2] / "conf" / "layers.toml", home.root / "conf")
-    fairway("layer", "load", "stops", str(source), "--planar")
+    fairway("layer", "load", "stops", str(source), "--crs", "planar")
     fairway("query", "register", "--text", f"{GOOD} {JOINED}")
     for number, payload in enumerate(appended):
         append(home, payload, 2 + number)

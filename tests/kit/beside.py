@@ -222,7 +222,7 @@ def _jobs(home: Home) -> Iterator[_Job]:
     while True:
         until = _closed(home)
         since = max(T0.date(), until - 2 * _DAY)
-        days = (f"--from={since}", f"--to={until}", f"--stream={NAME}")
+        days = (f"--from={since}", f"--to={until}", NAME)
         last = (f"--day={until - _DAY}", "--engine=local")
         for name, words in zip(_JOBS, (days, ("--engine=local",), last), strict=True):
             process = _started(f"jobs.{name}", *words, home=home)

@@ -76,7 +76,7 @@ def test_a_distance_kinds_and_days_choose(command):
         (5.0, 2.0, "1", "park"),
         (8.0, 7.0, "1", "road"),
     }
-    roads = command("cars", "places", "--within", "4", "--kind", "road", "--json")
+    roads = command("cars", "places", "--within", "4", "--kinds", "road", "--json")
     assert pairs_of(roads) == {(8.0, 7.0, "1", "road"), (1.0, 5.0, "0", "road")}
     later = command("cars", "places", "--from", "1970-01-02", "--json")
     assert pairs_of(later) == set()
@@ -87,9 +87,12 @@ def test_a_distance_kinds_and_days_choose(command):
     [
         (("cars", "lakes"), "there is no layer 'lakes'"),
         (("cars", "city.places"), "layer 'places' is in group 'metro', not in 'city'"),
-        (("cars", "places", "--kind", "raod"), "did you mean road?"),
-        (("cars", "places", "--within", "-1"), "-1.0 m is no distance"),
-        (("cars", "places", "--within", "nan"), "nan m is no distance"),
+        (("cars", "places", "--kinds", "raod"), "did you mean road?"),
+        (
+            ("cars", "places", "--within", "-1"),
+            "within is '-1' (a number, at least 0, metres)",
+        ),
+        (("cars", "places", "--within", "nan"), "within is 'nan' (a number"),
         (("cars", "places", "--from", "soon"), "soon"),
         (("boats", "places"), "there is no stream 'boats'"),
     ],

@@ -51,4 +51,4 @@ def test_it_looks_again_and_again_until_it_is_ended(home: Path):
 def test_a_wrong_time_between_looks_is_refused(home: Path, words: list[str]):
     done = CliRunner().invoke(app, ["supervise", "--home", str(home), *words])
     assert done.exit_code == 2
-    assert "--every" in done.stderr
+    assert f"every is {words[1]!r} (a number, above 0, seconds)" in done.stderr

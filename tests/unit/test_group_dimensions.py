@@ -315,7 +315,7 @@ def test_a_layer_is_no_part_of_a_group_of_three_dimensions(
 ) -> None:
     settings(tmp_path, ("boxes", 3))
     captured(fairway, tmp_path, "boxes", boxes(50, 3, 1))
-    load = ("layer", "load", "parks", layer_file(tmp_path), "--planar")
+    load = ("layer", "load", "parks", layer_file(tmp_path), "--crs", "planar")
     words = ("partition", "space", "--strategy", "elements", "--regions", "4")
     assert fairway(*load, "--group", "space")[0] == 0, "no regions yet"
     code, said = fairway(*words)

@@ -297,5 +297,6 @@ def test_the_command_loads_a_layer_into_the_system_of_the_streams(tmp_path):
     row = tables.read(Home(tmp_path / "home").table("layers", "parks")).to_pylist()[0]
     assert row["fid"] == "a"
     assert 500_000 < row["minx"] < row["maxx"] < 700_000
-    both = CliRunner().invoke(app, [*command, "--planar", "--crs", "EPSG:4326"])
-    assert both.exit_code == 2
+    wrong = CliRunner().invoke(app, [*command, "--crs", "utm 32"])
+    assert wrong.exit_code == 2
+    assert "crs is 'utm 32' (planar, or a system such as EPSG:25832)" in wrong.output

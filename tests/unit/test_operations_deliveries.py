@@ -188,5 +188,5 @@ def test_wrong_settings_end_it_until_a_reset(stage: Stage) -> None:
         "--conf",
         str(stage.home.root / "conf"),
     ]
-    assert main([*arguments, "--reset", "deliveries/d"]) == 0
+    assert main([*arguments, "--retry", "deliveries/d"]) == 0
     wait_for(lambda: len(stage._receiver.taken) == 1)

@@ -449,5 +449,5 @@ def test_the_job_does_one_tick_and_says_what_it_found(
         "notified": None,
         "notifier": None,
     }
-    assert main(["--home", str(tmp_path), "--reset", "busses"]) == 2
+    assert main(["--home", str(tmp_path), "--retry", "busses"]) == 2
     assert "no stream 'busses'" in capsys.readouterr().err

@@ -3,23 +3,213 @@
 import math
 import re
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given
+import typer
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from typer.testing import CliRunner
 
+from st_common.cli import app
+from st_common.cli.arguments import as_command, taking
+from st_common.cli.frame import SHARED, FairwayCommand, FairwayGroup
 from st_common.config.parameters import Parameter, Program
 from st_common.config.values import TIME_PATTERN, day, instant, matching, number, one_of
 from st_common.errors import ConfigError
 from st_common.processes.entry import job_parser
-from st_common.programs import JOBS, LOAD_LAYER, MAINTAIN, PARTITION, REPROCESS
+from st_common.programs import (
+    BACKTEST,
+    DELIVER,
+    JOBS,
+    JOIN_LAYER,
+    LOAD_LAYER,
+    MAINTAIN,
+    PARTITION,
+    REPORT_QUALITY,
+    REPORT_STREAMS,
+    REPROCESS,
+    RUN_STREAM,
+    SUPERVISE,
+)
+from st_common.server.endpoints import ENDPOINTS
+from st_common.server.openapi import description
+from st_common.server.parameters import ANY_TEXT, Parameters
+from st_common.server.reads import BACKTEST_KEYS
 
 SHARE = Parameter("share", number(above=0, most=1), "of the data")
 DAY = Parameter("day", day, "a closed day")
 TIME = Parameter("from", instant, "the beginning")
 CRS = Parameter("crs", matching("EPSG:[0-9]+"), "of the file")
 ENGINE = Parameter("engine", one_of("spark", "local"), "who", default="spark")
+
+COMMANDS = {
+    "layer load": LOAD_LAYER,
+    "partition": PARTITION,
+    "maintain": MAINTAIN,
+    "reprocess": REPROCESS,
+    "quality report": REPORT_QUALITY,
+    "run": RUN_STREAM,
+    "supervise": SUPERVISE,
+    "deliver": DELIVER,
+    "streams report": REPORT_STREAMS,
+    "layer join": JOIN_LAYER,
+    "backtest": BACKTEST,
+}
+OF_COMMANDS_ALONE = {
+    "layer load": {"all_faults": "a terminal is told of ten faults, a job of all"},
+    "reprocess": {
+        "queries": "a trial is of what somebody has just written",
+        "layers": "as queries",
+        "into": "as queries",
+    },
+    "streams report": {"page": "a job writes pages where the page of a home is found"},
+    "layer join": {
+        "form": "rows are shown, and there is no job",
+        "json_lines": "as form",
+        "out": "as form",
+    },
+    "backtest": {
+        "file": "it has the statements that a body of HTTP has",
+        "report": "as form",
+        "form": "rows are shown, and there is no job",
+        "json_lines": "as form",
+    },
+}
+"""What commands take and jobs do not, and why."""
+
+
+def command_of(words):
+    command = typer.main.get_command(app)
+    for word in words.split():
+        command = command.commands[word]
+    return command
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_a_command_takes_what_its_task_takes_and_says_the_same_of_it(words):
+    shown = {one.name: one for one in command_of(words).params}
+    for one in map(as_command, COMMANDS[words].parameters):
+        param = shown.pop(one.identifier)
+        assert param.help == one.sentence
+        assert param.required == one.is_required
+        assert param.default == (
+            bool(one.default) if one.is_flag else one.shown_default or None
+        )
+        assert param.opts == [one.identifier if one.is_word else f"--{one.name}"]
+        assert one.is_flag or param.metavar in (one.metavar, one.name.upper())
+    alone = {*shown} - {*SHARED, "help"}
+    assert alone == {*OF_COMMANDS_ALONE.get(words, ())}
+
+
+def test_a_command_differs_from_its_job_in_its_engine_alone():
+    parameters = [one for task in COMMANDS.values() for one in task.parameters]
+    differ = {one.name for one in parameters if as_command(one) != one}
+    assert differ == {"engine"}
+
+
+NOT_BY_HTTP = {
+    "cores": "a server says itself what one request may take",
+    "engine": "as cores",
+}
+"""What HTTP leaves out of a task, and why."""
+OTHERWISE_BY_HTTP = {
+    "stream": {"is_required": False},  # the statements name it
+    "against": {"type": ANY_TEXT},  # a server reads no files of who asks
+}
+
+
+def test_http_takes_what_its_task_takes_and_says_the_same_of_it():
+    (endpoint,) = (one for one in ENDPOINTS if one.path == "/v1/backtest")
+    shown = {one.name: one for one in (*endpoint.params, *endpoint.keys)}
+    for one in BACKTEST.parameters:
+        if one.name not in NOT_BY_HTTP:
+            wanted = replace(one, **OTHERWISE_BY_HTTP.get(one.name, {}))
+            assert shown.pop(one.name) == wanted
+    assert {*shown} == {"arrow"}, "a client in Python takes its tables so"
+    made = description("1", [endpoint])["paths"]["/v1/backtest"]["post"]
+    (days,) = made["parameters"]
+    assert days["description"] == BACKTEST["days"].sentence
+    assert days["schema"] == {**BACKTEST["days"].type.schema, "default": 30}
+    body = made["requestBody"]["content"]["application/json"]["schema"]["properties"]
+    assert body["against"]["description"] == BACKTEST["against"].sentence
+
+
+def test_a_body_with_a_key_that_is_unknown_or_wrong_is_refused():
+    asked = Parameters(
+        place=None,
+        path={},
+        params={},
+        media="application/json",
+        body=b'{"text": "q", "stream": "cars", "against": null}',
+    )
+    assert asked.values(BACKTEST_KEYS) == {"stream": "cars"}
+    assert replace(asked, media="text/plain").values(BACKTEST_KEYS) == {}
+    for body, said in (
+        (b'{"text": "q", "strem": "cars"}', "the body: unknown key 'strem'"),
+        (b'{"stream": 5}', "the body: stream = 5 must be a name"),
+        (b'{"arrow": "yes"}', "the body: arrow = 'yes' must be true or false"),
+    ):
+        with pytest.raises(ConfigError) as refused:
+            replace(asked, body=body).values(BACKTEST_KEYS)
+        assert said in str(refused.value)
+
+
+WORDS = {
+    "a number": st.sampled_from(["0", "0.5", "1", "-1", "nan", "half", ""]),
+    "a whole": st.sampled_from(["0", "1", "40", "1.5", "many", "-3", ""]),
+    "one of": st.sampled_from(["spark", "local", "rows", "sample", "flink", ""]),
+    "a day": st.sampled_from(["2024-05-01", "2024-02-30", "2024-05-01T10:00", "noon"]),
+}
+TEXTS = st.sampled_from(["parks", "a,b", "EPSG:3857", "planar", "No Name", "a b", ""])
+
+
+@st.composite
+def lines(draw):
+    """A task, and a line of words that give some of what it takes: right, wrong or left empty."""
+    program = draw(st.sampled_from([*COMMANDS.values()]))
+    words = []
+    for one in program.parameters:
+        if not (one.is_required or draw(st.booleans())):
+            continue
+        kind = next((key for key in WORDS if one.takes.startswith(key)), "")
+        text = draw(WORDS.get(kind, TEXTS))
+        if one.is_flag:
+            words.append(one.option)
+        elif one.is_word:
+            words.append(text or "x")
+        else:
+            words.append(f"--{one.name}={text}")
+    return program, words
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(line=lines())
+def test_a_job_and_its_command_read_the_same_line_alike(capsys, line):
+    program, words = line
+    read = []
+    small = typer.Typer(cls=FairwayGroup)
+    small.callback()(lambda: None)
+
+    @small.command("do", cls=FairwayCommand)
+    @taking(program)
+    def do(ctx: typer.Context, given):
+        read.append(given)
+
+    done = CliRunner().invoke(small, ["do", *words])
+    taken = tuple(map(as_command, program.parameters))
+    try:
+        wanted = job_parser(replace(program, parameters=taken)).parse_args(words)
+    except SystemExit:
+        wanted = None
+    if wanted is None:
+        said = capsys.readouterr().err.partition(" (python -m")[0]
+        assert (done.exit_code, read) == (2, [])
+        assert said in done.stderr or "required" in said
+        return
+    assert done.exit_code == 0, done.output
+    assert vars(read[0]) == vars(wanted)
 
 
 def test_there_are_six_jobs_and_each_has_a_file():
@@ -33,11 +223,11 @@ def test_there_are_six_jobs_and_each_has_a_file():
 def test_each_job_says_what_it_takes(job, capsys):
     with pytest.raises(SystemExit) as ended:
         job_parser(job).parse_args(["--help"])
-    said = " ".join(capsys.readouterr().out.split())
+    said = "".join(capsys.readouterr().out.split())
     assert ended.value.code == 0
     for one in job.parameters:
         assert one.is_word or one.option in said
-        assert " ".join(one.text.split()) in said
+        assert "".join(one.sentence.split()) in said
         assert one.text[0].islower() or one.text.startswith("`")
 
 

@@ -89,8 +89,8 @@ def test_a_home_without_streams_is_told_how_one_comes_to_be(tmp_path: Path):
     [
         ([], "no stream has a fix yet"),
         (["--stream", "boats"], "there is no stream 'boats'"),
-        (["--from", "yesterday"], "'yesterday' is no time"),
-        (["--to", "soon"], "'soon' is no time"),
+        (["--from", "yesterday"], "from is 'yesterday' (a day such as"),
+        (["--to", "soon"], "to is 'soon' (a day such as"),
         (["--from", "2026-06-20", "--to", "2026-06-19"], "is not before"),
     ],
 )

@@ -20,10 +20,11 @@ from starlette.responses import Response
 
 from st_common.answers.live_places import Look
 from st_common.answers.moving_places import Moved
+from st_common.config.parameters import Parameter
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame, frame_of
 from st_common.server.page.readers import live_places
-from st_common.server.parameters import Param, Parameters, known_stream
+from st_common.server.parameters import ANY_TEXT, Parameters, known_stream
 from st_common.server.replies import iso_of
 from st_common.written import whole_number
 
@@ -65,7 +66,7 @@ def _padded(values: np.ndarray) -> bytes:
 @Endpoint(
     "GET",
     "/page/live/{stream}",
-    params=(Param(name="since", about="the cursor of the last answer"),),
+    params=(Parameter("since", ANY_TEXT, "the cursor of the last answer"),),
     gives=MEDIA,
     lane="live",
 )

@@ -1,6 +1,7 @@
 """What was: objects at a time, the way of one, visits; and the regions by which a stream is stored."""
 
 from collections import Counter
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,16 +17,19 @@ from st_common.answers.places_sample import places_sample
 from st_common.answers.sql import sql
 from st_common.answers.ways import way_of
 from st_common.config.home import view_name
+from st_common.config.parameters import Parameter
 from st_common.config.stream import StreamSettings
+from st_common.config.values import one_of
 from st_common.errors import ConfigError
 from st_common.partitioning.regions import Regions, assign
 from st_common.partitioning.shown import rectangles_of
 from st_common.partitioning.store import newest_rows, regions_of
-from st_common.server.endpoint import AT, LIMIT, STREAM, Endpoint
+from st_common.server.endpoint import AT, LIMIT, NEEDED_STREAM, Endpoint
 from st_common.server.page.frame import frame_of
 from st_common.server.page.live import MEDIA, iso, packed
 from st_common.server.page.readers import Lives, live_places
-from st_common.server.parameters import Param, Parameters, known_stream, needed, time_at
+from st_common.server.parameters import ANY_TEXT, Parameters, known_stream
+from st_common.server.parameters import TIME as WHEN
 from st_common.server.replies import GEOJSON, plain_rows, value_reply
 from st_common.server.schemas import (
     FEATURES,
@@ -55,9 +59,9 @@ SELECT query, object, partner, from_ts, to_ts, value, cause_in, cause_out FROM v
 WHERE ($query IS NULL OR query = $query) AND ($object IS NULL OR object = $object)
   AND ($until IS NULL OR from_ts <= $until) AND ($since IS NULL OR to_ts IS NULL OR to_ts >= $since)
 ORDER BY {order}, query, object, partner LIMIT $limit"""
-_OBJECT = Param(name="object", about="the object")
-_FROM = time_at("from", "the first time, ISO 8601")
-_TO = time_at("to", "the last time, ISO 8601")
+_OBJECT = Parameter("object", ANY_TEXT, "the object")
+_FROM = Parameter("from", WHEN, "the first time, ISO 8601")
+_TO = Parameter("to", WHEN, "the last time, ISO 8601")
 VISIT = an_object(
     query=TEXT,
     object=TEXT,
@@ -114,7 +118,7 @@ def page_past(asked: Parameters) -> Response:
         count=WHOLE,
         fixes=a_list(a_list(or_null(NUMBER))),
     ),
-    params=(_OBJECT, _FROM, _TO, LIMIT),
+    params=(replace(_OBJECT, is_required=True), _FROM, _TO, LIMIT),
     apart="read",
     is_on_map=True,
 )
@@ -127,7 +131,7 @@ def ways(asked: Parameters) -> Response:
     until = asked.params.get("to") or _newest(asked, stream)
     since = asked.params.get("from") or until - _HOUR
     most = _bounded(asked, _FIXES, _MOST_FIXES)
-    name, frame = needed(asked, "object"), frame_of(asked, stream)
+    name, frame = asked.params["object"], frame_of(asked, stream)
     live = live_places(asked, stream)
     way = way_of(
         asked.place.home, stream, live, name, since=since, until=until, most=most
@@ -148,15 +152,17 @@ def ways(asked: Parameters) -> Response:
         count=WHOLE,
         places=a_list(a_list(NUMBER)),
     ),
-    params=(_FROM, _TO, LIMIT),
+    params=(
+        replace(_FROM, is_required=True),
+        replace(_TO, is_required=True),
+        LIMIT,
+    ),
     apart="read",
     is_on_map=True,
 )
 def places(asked: Parameters) -> Response:
     """Where fixes of an interval lie: a sample of them."""
     stream = known_stream(asked, asked.path["stream"])
-    for name in ("from", "to"):
-        needed(asked, name)
     since, until = asked.params["from"], asked.params["to"]
     most = _bounded(asked, _PLACES, _MOST_PLACES)
     sample = places_sample(
@@ -178,22 +184,20 @@ def _newest(asked: Parameters, stream: StreamSettings) -> datetime:
     "/page/visits",
     an_object(stream=TEXT, rows=a_list(VISIT)),
     params=(
-        STREAM,
-        Param(name="query", about="only in its answer"),
+        NEEDED_STREAM,
+        Parameter("query", ANY_TEXT, "only in its answer"),
         _OBJECT,
         _FROM,
         _TO,
         LIMIT,
-        Param(name="order", about="newest or longest"),
+        Parameter("order", one_of("longest", "newest"), "which come first"),
     ),
     apart="read",
 )
 def visits(asked: Parameters) -> Response:
     """Stays in answers, the newest or the longest first."""
-    stream = known_stream(asked, needed(asked, "stream"))
+    stream = known_stream(asked, asked.params["stream"])
     order = asked.params.get("order", "newest")
-    if order not in _ORDERS:
-        raise ConfigError(f"order={order!r}", hint=f"one of {', '.join(_ORDERS)}")
     given = {
         "query": asked.params.get("query"),
         "object": asked.params.get("object"),

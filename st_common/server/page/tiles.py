@@ -19,12 +19,14 @@ from starlette.responses import Response
 
 from st_common import tables
 from st_common.config.home import Home
+from st_common.config.parameters import Parameter
+from st_common.config.values import whole
 from st_common.errors import ConfigError, LayerError
 from st_common.layers.announce import newest_version
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame
 from st_common.server.page.known import layer_frame
-from st_common.server.parameters import AbsentError, Parameters, whole
+from st_common.server.parameters import AbsentError, Parameters
 from st_common.written import whole_number
 
 Floats = npt.NDArray[np.float64]
@@ -265,7 +267,7 @@ class Tiles:
 @Endpoint(
     "GET",
     "/page/tiles/{layer}/{z}/{x}/{y}.mvt",
-    params=(whole("v", "the version of the layer"),),
+    params=(Parameter("v", whole(least=0), "the version of the layer"),),
     gives=TILE,
     lane="tiles",
 )
