@@ -17,7 +17,7 @@ from typing import Any
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
 from st_common.delivery.outcome import Failed, Refused
-from st_common.delivery.webhook import WebhookSink
+from st_common.delivery.webhook import Webhook, WebhookSink
 from st_common.errors import FairwayError
 from st_common.lineage.settings import LineageSettings
 from st_common.operations.records import append_record
@@ -42,7 +42,10 @@ class Sender:
 
     def __init__(self, home: Home, settings: LineageSettings) -> None:
         sink = settings.sink
-        self._send = _into_file(home) if sink is None else _to_endpoint(home, sink)
+        self._receiver = None if sink is None else _receiver(home, sink)
+        self._send = (
+            _to_endpoint(self._receiver) if self._receiver else _into_file(home)
+        )
         self._patience_s = _FILE_S if sink is None else sink.timeout_s
         self._queue: SimpleQueue[Mapping[str, Any] | None] = SimpleQueue()
         self._is_warned = Event()
@@ -68,6 +71,8 @@ class Sender:
                 reason = str(error)
             if reason:
                 self.warn(reason)
+        if self._receiver is not None:
+            self._receiver.close()
 
     def warn(self, reason: str) -> None:
         """Says on stderr, once, why events are not told."""
@@ -103,9 +108,11 @@ def _into_file(home: Home) -> Send:
     return send
 
 
-def _to_endpoint(home: Home, sink: WebhookSink) -> Send:
-    receiver = sink.receiver(_NAME, home, content="application/json")
+def _receiver(home: Home, sink: WebhookSink) -> Webhook:
+    return sink.receiver(_NAME, home, content="application/json")
 
+
+def _to_endpoint(receiver: Webhook) -> Send:
     def send(event: Mapping[str, Any]) -> str:
         outcome = receiver.post([json.dumps(event, separators=(",", ":")).encode()])
         if isinstance(outcome, Refused):
