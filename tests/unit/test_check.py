@@ -21,7 +21,7 @@ from st_common.config.streams import load_streams
 from st_common.detect.columns import guessed
 from st_common.detect.form import form_of
 from st_common.detect.head import read_head
-from st_common.detect.report import sniff, source_to_toml
+from st_common.detect.report import detect, source_to_toml
 from st_common.errors import ConfigError, FairwayError, TransientError
 
 pytestmark = pytest.mark.spec("B6", "B7")
@@ -43,7 +43,7 @@ pytestmark = pytest.mark.spec("B6", "B7")
     ],
 )  # fmt: skip
 def test_real_files_are_known_and_read(shared, file, form, owner, time_unit, crs):
-    seen = sniff(str(shared / "data" / file))
+    seen = detect(str(shared / "data" / file))
     assert seen.table["format"] == form
     assert seen.table["columns"]["object"] == owner
     assert seen.table.get("time_unit") == time_unit
@@ -82,7 +82,7 @@ def test_settings_follow_from_what_stands_in_a_file(tmp_path, text, settings):
     path.write_text(text)
     told = CliRunner().invoke(app, ["--home", str(tmp_path), "check", str(path)])
     assert told.exit_code == 0, told.output
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert {key: seen.table.get(key) for key in settings} == settings
     assert seen.good == seen.records > 0
 
@@ -141,7 +141,7 @@ def test_a_feed_is_asked_by_its_address(shared, tmp_path):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/vehicles.pb"
-        seen = sniff(url)
+        seen = detect(url)
         told = invoke_check(tmp_path, url, "--write", "buses")
         with_key = invoke_check(tmp_path, f"{url}?key=secret", "--write", "others")
         server.shutdown()
@@ -207,7 +207,7 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name():
 def test_other_columns_are_named_as_attributes_that_settings_take(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("id,t,lon,lat,kmh,line,a b\na,1700000000,10,50,4.5,7b,1\n")
-    note, other = sniff(str(path)).notes
+    note, other = detect(str(path)).notes
     assert other == "--attributes all keeps 'a b' as a_b"
     attributes = note.partition("sources: ")[2]
     assert attributes == 'attributes = { kmh = "double km/h", line = "string" }'
@@ -245,7 +245,7 @@ def test_an_address_that_check_does_not_read_is_told_where_its_source_is_shown(
     place, kind
 ):
     with pytest.raises(ConfigError) as caught:
-        sniff(place)
+        detect(place)
     assert f"{place}: check reads files, http(s), tcp and udp" in caught.value.message
     assert f"sources of kind {kind}" in str(caught.value.hint)
 
@@ -254,18 +254,18 @@ def test_the_column_of_objects_can_be_named(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("gizmo,time,lon,lat,colour\nT7,2024-05-01T12:00:00Z,10,50,red\n")
     with pytest.raises(ConfigError, match="no column looks like object") as caught:
-        sniff(str(path))
+        detect(str(path))
     assert "--object" in str(caught.value.hint)
     invoke_check(tmp_path, str(path), "--object", "gizmo", "--write", "trucks")
     assert load_streams(tmp_path / "conf")["trucks"].columns.object == "gizmo"
     with pytest.raises(ConfigError, match="has no column 'lorry'"):
-        sniff(str(path), owner="lorry")
+        detect(str(path), owner="lorry")
 
 
 def test_the_only_column_of_texts_is_taken_for_the_object(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("gizmo,time,lon,lat,load\nT7,2024-05-01T12:00:00Z,10,50,1.5\n")
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert seen.table["columns"]["object"] == "gizmo"
     assert any(note.startswith("gizmo is taken for the object") for note in seen.notes)
 
@@ -274,12 +274,12 @@ def test_columns_are_kept_as_attributes(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("id,t,lon,lat,load,driver\na,1700000000,10,50,1.5,ann\n")
     all_of_them = {"load": "double", "driver": "string"}
-    assert sniff(str(path), kept=["all"]).table["attributes"] == all_of_them
+    assert detect(str(path), kept=["all"]).table["attributes"] == all_of_them
     invoke_check(tmp_path, str(path), "--write", "vans", "--attributes", "driver, load")
     attributes = load_streams(tmp_path / "conf")["vans"].attributes
     assert attributes == {"driver": "string", "load": "double"}
     with pytest.raises(ConfigError, match="no column 'lat' for an attribute") as wrong:
-        sniff(str(path), kept=["lat"])
+        detect(str(path), kept=["lat"])
     assert wrong.value.hint == "load, driver"
 
 
@@ -325,7 +325,7 @@ def test_columns_with_other_names_than_attributes_have_are_kept(tmp_path):
     path.write_text(
         "id,t,lon,lat,Ship type,load,Load!,X!,#\na,1700000000,10,50,Cargo,1,2,3,4\n"
     )
-    table = sniff(str(path), kept=["all"]).table
+    table = detect(str(path), kept=["all"]).table
     assert table["attributes"] == {"ship_type": "string", "load": "double"}
     assert table["columns"]["ship_type"] == "Ship type"
     assert table["columns"]["x"] == "lon"
@@ -338,26 +338,26 @@ def test_columns_with_other_names_than_attributes_have_are_kept(tmp_path):
 def test_what_is_kept_is_not_said_to_be_dropped(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("id,t,lon,lat,load,a b\na,1700000000,10,50,1.5,ann\n")
-    assert sniff(str(path), kept=["all"]).notes == ()
-    (note,) = sniff(str(path), kept=["a b"]).notes
+    assert detect(str(path), kept=["all"]).notes == ()
+    (note,) = detect(str(path), kept=["a b"]).notes
     assert note.endswith('attributes = { load = "double" }')
 
 
 def test_all_attributes_of_a_format_with_its_own_columns_can_be_kept(shared):
     path = str(shared / "data/hfp-helsinki/hfp-5000.txt")
-    kept = sniff(path, kept=["all"]).table["attributes"]
+    kept = detect(path, kept=["all"]).table["attributes"]
     assert kept["spd"] == "double m/s"
     assert {"dl", "odo", "geohash"} <= kept.keys()
     assert not {"tst", "lat", "long", "vehicle_number"} & kept.keys()
-    (note,) = (one for one in sniff(path, kept=["dl"]).notes if "attributes" in one)
+    (note,) = (one for one in detect(path, kept=["dl"]).notes if "attributes" in one)
     assert 'spd = "double m/s"' in note
     assert "odo" not in note
-    assert sniff(path, kept=["dl"]).table["attributes"] == {"dl": "long s"}
+    assert detect(path, kept=["dl"]).table["attributes"] == {"dl": "long s"}
 
 
 def test_attributes_that_a_format_does_not_know_are_looked_up(shared):
     with pytest.raises(ConfigError, match="no column 'zzz' for an attribute"):
-        sniff(str(shared / "data/hfp-helsinki/hfp-5000.txt"), kept=["zzz"])
+        detect(str(shared / "data/hfp-helsinki/hfp-5000.txt"), kept=["zzz"])
 
 
 @contextlib.contextmanager
@@ -412,7 +412,7 @@ def test_datagrams_are_records():
     sender = threading.Thread(target=send)
     sender.start()
     try:
-        seen = sniff(f"udp://:{port}", seconds=3)
+        seen = detect(f"udp://:{port}", seconds=3)
     finally:
         stop.set()
         sender.join()
@@ -433,7 +433,7 @@ def test_a_socket_without_records_is_told_in_words(place, wrong):
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     with pytest.raises(FairwayError, match=wrong):
-        sniff(place.format(port=port), seconds=0.2)
+        detect(place.format(port=port), seconds=0.2)
 
 
 @pytest.mark.parametrize(
@@ -454,7 +454,7 @@ def test_the_id_of_features_is_guessed_as_it_is_decoded(tmp_path, own, column, o
     ]
     path = tmp_path / "features.geojson"
     path.write_text(json.dumps({"type": "FeatureCollection", "features": features}))
-    seen = sniff(str(path))
+    seen = detect(str(path))
     assert seen.table["columns"]["object"] == column
     assert seen.fixes["object"].to_pylist() == objects
     assert seen.good == seen.records == 2
@@ -464,21 +464,21 @@ def test_every_column_of_a_fix_can_be_named(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("lorry,seen,across,up\na,1700000000,10.5,50\nb,1700000001,1,5\n")
     with pytest.raises(ConfigError, match="no column looks like x, y") as caught:
-        sniff(str(path))
+        detect(str(path))
     assert "--x, --y COLUMN" in str(caught.value.hint)
     named = ("--object", "lorry", "--time", "seen", "--x", "across", "--y", "up")
     told = invoke_check(tmp_path, str(path), *named)
     assert "2 of 2 records looked at are fixes" in told
     assert 'time_unit = "s"' in told
     with pytest.raises(ConfigError, match="has no column 'west'"):
-        sniff(str(path), named={"x": "west", "y": "north"})
+        detect(str(path), named={"x": "west", "y": "north"})
 
 
 def test_what_is_named_is_taken_as_it_is_called(tmp_path):
     path = tmp_path / "fixes.csv"
     path.write_text("id,t,lon,lat,created\na,1700000000,50,120,1600000000\n")
-    assert sniff(str(path)).table["columns"]["x"] == "lat"  # they look exchanged
-    seen = sniff(str(path), named={"x": "lon", "y": "lat", "event_ts": "created"})
+    assert detect(str(path)).table["columns"]["x"] == "lat"  # they look exchanged
+    seen = detect(str(path), named={"x": "lon", "y": "lat", "event_ts": "created"})
     columns = seen.table["columns"]
     assert (columns["x"], columns["event_ts"]) == ("lon", "created")
 
@@ -507,7 +507,7 @@ def test_an_empty_list_says_that_nothing_shows_its_columns(tmp_path, content):
     path = tmp_path / "file"
     path.write_bytes(content)
     with pytest.raises(ConfigError, match="0 records, so that nothing shows its col"):
-        sniff(str(path))
+        detect(str(path))
 
 
 def test_settings_that_no_record_has_shown_are_not_written(tmp_path):
@@ -538,6 +538,6 @@ def test_local_times_west_of_greenwich_are_told(tmp_path):
     behind = datetime.fromtimestamp(time.time_ns() / 1e9 - 5 * 3600, UTC)
     path = tmp_path / "cars.csv"
     path.write_text(f"id,time,lat,lon\na,{behind:%Y-%m-%d %H:%M:%S},40.7,-74\n")
-    (first, *_) = sniff(str(path)).notes
+    (first, *_) = detect(str(path)).notes
     assert first.startswith("the newest fix is 5 h older than its arrival")
     assert "time_zone" in first
