@@ -153,6 +153,7 @@ class States:
     mends: bool = True
     needed: int | None = None
     _last: _Link | None = field(default=None, repr=False)
+    _befores: dict[int, tuple[int, int]] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of(
@@ -199,6 +200,7 @@ class States:
         if last is not None and body is not None:
             data = _with_head(_CHANGED, body)
             if self.storage.create(_name(number, _DELTA), data):
+                self._befores[number] = last.number, last.checksum
                 self._last = replace(
                     last,
                     number=number,
@@ -234,21 +236,55 @@ class States:
         )
 
     def _let_go(self) -> None:
-        bases = self._numbers(_SUFFIX)
+        """Deletes whole states far back, and what changed since them; not those that the start or the next one needs.
+
+        needed = 6, the next delta names 12
+        1.state   3.state   5.delta (of 3)   9.state   11.state   12.delta (of 11)
+        goes      stays     stays            stays     stays      stays
+        """
+        bases, roots = self._numbers(_SUFFIX), self._roots()
         last = bases[-1] if self.needed is None else self.needed
-        base = max((number for number in bases if number <= last), default=-1)
+        base = roots.get(max((n for n in roots if n <= last), default=-1), -1)
+        going_on = None if self._last is None else roots.get(self._last.number)
         for number in _spare(bases):
-            if number != base:
+            if number not in (base, going_on):
                 self.storage.delete(_name(number))
         # Links up to the last but one whole state are not needed: a start takes a whole state, and what changed since.
         least = bases[-_NEWEST] if len(bases) >= _NEWEST else -1
+        usable = self._roots()
         for number in self._numbers(_DELTA):
-            if number <= min(least, base):
+            if number <= min(least, base) or number not in usable:
                 self.storage.delete(_name(number, _DELTA))
+                self._befores.pop(number, None)
+
+    def _roots(self) -> dict[int, int]:
+        """On which whole state that of each place hangs; places of which a link is missing are left out."""
+        bases, links = set(self._numbers(_SUFFIX)), set(self._numbers(_DELTA))
+        roots = {number: number for number in bases}
+        for number in sorted(links - bases):
+            at, checksum = self._before(number)
+            while at in links and (at not in bases or self._whole_sum(at) != checksum):
+                at, checksum = self._before(at)
+            if at in bases:
+                roots[number] = at
+        return roots
+
+    def _before(self, number: int) -> tuple[int, int]:
+        """The place and the checksum of what a delta names as the one before; -1 where it cannot be read."""
+        if number not in self._befores:
+            data = self._read(_name(number, _DELTA))
+            named = (-1, 0) if data is None else _BEFORE.unpack_from(data, _HEAD.size)
+            self._befores[number] = named
+        return self._befores[number]
+
+    def _whole_sum(self, number: int) -> int | None:
+        """The checksum of the whole state of a place; None: it cannot be read."""
+        data = self._read(_name(number))
+        return None if data is None else _checksum(data)
 
     def begins(self) -> int:
         """The segment before which no start reads the log: that of the newest state up to `needed`, else the oldest."""
-        places = self.places()
+        places = sorted(self._roots())
         allowed = [n for n in places if self.needed is None or n <= self.needed]
         return allowed[-1] if allowed else min(places, default=0)
 

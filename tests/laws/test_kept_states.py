@@ -15,6 +15,7 @@ from st_common.engine.states import States
 from st_common.operators.runtime.retire import retired
 from st_common.operators.runtime.stages import step
 from st_common.operators.state.difference import Changed
+from st_common.operators.state.state import State
 from st_common.operators.turn.changes import SHARD_SCHEMA, settled
 from st_common.position import position_of
 from st_common.storage import LocalStorage
@@ -131,3 +132,22 @@ def test_the_state_that_an_archive_behind_needs_stays(case, seed, data):
                     assert found >= let_go
                     assert states.begins() == found
                 let_go = states.begins()
+
+
+@pytest.mark.spec("S2")
+def test_a_state_whose_base_was_let_go_is_no_place_to_begin(tmp_path):
+    """What hangs on 3 goes with it: else the log before 5 were let go of, which a start from 1 reads."""
+    states = States(LocalStorage(tmp_path), tmp_path, needed=1)
+    for place, before in ((1, None), (3, None), (5, 3), (9, None), (12, None)):
+        changed = before and Changed.since(State(next_segment=before))
+        states.store(State(next_segment=place), changed)
+        if place == 5:
+            assert states.begins() == 1
+            states.needed = 5
+            assert states.begins() == 5
+            states.needed = 1
+    assert states.places() == [1, 9, 12]
+    states.needed = 6
+    assert states.begins() == 1
+    again = States(LocalStorage(tmp_path), tmp_path)
+    assert again.newest(upto=position_of(6, 0) - 1).next_segment == 1
