@@ -41,4 +41,4 @@ class Served:
 
     def _summary(self, task: str) -> Any:
         answer = self.rest.call("GET", f"{task}/xcomEntries/return_value")
-        return answer.json()["value"] if answer.ok else None
+        return answer.json()["value"] if answer.is_success else None

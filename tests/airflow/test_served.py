@@ -168,7 +168,7 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     served: Served, page: Page
 ) -> None:
     served.rest.unpause("dq_report")
-    run = served.rest.trigger("dq_report", stream="taxis", engine="local")
+    run = served.rest.trigger("dq_report", stream=["taxis"], engine="local")
     served.rest.ended("dq_report", run, within_s=600)  # red where data break a rule
     assert "draw: pages 1, without_fixes 0" in (noted(served, "dq_report", run) or "")
     page.goto(f"{served.setup.url}/")
@@ -193,19 +193,19 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
     assert shown_links["Live page"] == f"{served.setup.url}/fairway/page#tab=queries"
     report = shown_links["Report"]
     assert report == f"{served.setup.url}/fairway/reports/streams/taxis.html"
-    session = httpx.Client(timeout=60)
-    assert session.get(report).status_code == 401
-    session.headers["Authorization"] = f"Bearer {served.rest.token}"
-    answer = session.get(report)
-    assert answer.status_code == 200
-    assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
-    reports = f"{served.setup.url}/fairway/reports"
-    for path in (
-        "..%2fconf%2fstreams.toml",
-        "streams%2f..%2f..%2fjudged.json",
-        "no.html",
-    ):
-        assert session.get(f"{reports}/{path}").status_code == 404, path
+    with httpx.Client(timeout=60) as session:
+        assert session.get(report).status_code == 401
+        session.headers["Authorization"] = f"Bearer {served.rest.token}"
+        answer = session.get(report)
+        assert answer.status_code == 200
+        assert "default-src 'self'" in answer.headers["Content-Security-Policy"]
+        reports = f"{served.setup.url}/fairway/reports"
+        for path in (
+            "..%2fconf%2fstreams.toml",
+            "streams%2f..%2f..%2fjudged.json",
+            "no.html",
+        ):
+            assert session.get(f"{reports}/{path}").status_code == 404, path
 
 
 @pytest.mark.spec("C9", "P10")
@@ -238,12 +238,12 @@ def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serv
     environment = {**os.environ, "FAIRWAY_CONF": str(installation.conf)}
     server = subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment)
     try:
-        session = httpx.Client(timeout=60)
-        session.headers["Authorization"] = f"Bearer {served.rest.token}"
-        wait(
-            lambda: session.get(address).status_code == 303,
-            "the page is served",
-        )
+        with httpx.Client(timeout=60) as session:
+            session.headers["Authorization"] = f"Bearer {served.rest.token}"
+            wait(
+                lambda: session.get(address).status_code == 303,
+                "the page is served",
+            )
         live = open_it()
         live.wait_for_function("() => globalThis.fairwayPage !== undefined")
         assert live.url.startswith(served.page_url)
@@ -265,7 +265,7 @@ def test_a_backfill_of_three_days_survives_the_death_of_the_scheduler(
         to_date=f"{DAYS[-1]}T23:00:00Z",
         max_active_runs=2,
     )
-    assert created.ok, created.text
+    assert created.is_success, created.text
 
     def runs() -> dict[str, str]:
         """The state of each run, by the day at which its interval begins."""
