@@ -72,6 +72,12 @@ def post(client, *ships):
     assert done.status_code == 202
 
 
+def left_over():
+    """What of listeners is in memory, but for what nothing refers to any more."""
+    gc.collect()
+    return [one for one in gc.get_objects() if isinstance(one, OF_LISTENERS)]
+
+
 def stalled(client):
     """A connection that asks for changes and reads the beginning of the answer alone."""
     there = socket.socket()
@@ -290,9 +296,7 @@ def test_what_a_thousand_listeners_took_is_given_back(
             engine.work()
             until(lambda: hub_of(client)["listeners"] == 0)
         held.append(rss())
-        until(  # who has left is not told of any more; his task may still end
-            lambda: not any(isinstance(one, OF_LISTENERS) for one in gc.get_objects())
-        )
+        until(lambda: not left_over())  # a task may still end, of one who has left
     assert hub_of(client)["dropped"] == {"stalled": 2000}
     assert held[2] < held[1] + 48 * MB, held
 
