@@ -29,7 +29,7 @@ from st_common.batch.prepartition import ELEMENTS, LOCAL, SAMPLE, prepartition
 from st_common.config.home import Home
 from st_common.partitioning.sample import Floats, PointSource
 from st_common.partitioning.splitting import PointEngine
-from st_common.spark.partitioning import engine_of
+from st_common.processes.partitioning import engine_of
 
 Points = tuple[Floats, Floats]
 DATA = Path(__file__).resolve().parents[2] / "shared" / "data"

@@ -12,13 +12,13 @@ from st_common.config.home import Home
 from st_common.partitioning.store import current
 from st_common.partitioning.store import groups_between_thresholds as groups
 from st_common.processes.entry import finish, job_parser, streams_of
-from st_common.programs import PARTITION
-from st_common.spark.partitioning import (
+from st_common.processes.partitioning import (
     engine_of,
     follow_regions,
     partition_as,
     rebalance_groups,
 )
+from st_common.programs import PARTITION
 
 
 def partition(arguments: argparse.Namespace) -> Mapping[str, Any]:

@@ -136,7 +136,7 @@ def show(
 @told
 def partition(ctx: typer.Context, given: Namespace) -> None:
     """Divide space into regions of like load, store them as the group's next version, and bring layers to them."""
-    from st_common.spark.partitioning import (
+    from st_common.processes.partitioning import (
         engine_of,
         follow_regions,
         partition_as,

@@ -17,7 +17,7 @@ from typing import Any
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
 from st_common.delivery.outcome import Failed, Refused
-from st_common.delivery.webhook import Webhook, WebhookSink
+from st_common.delivery.webhook import Webhook
 from st_common.errors import FairwayError
 from st_common.lineage.settings import LineageSettings
 from st_common.operations.records import append_record
@@ -42,7 +42,9 @@ class Sender:
 
     def __init__(self, home: Home, settings: LineageSettings) -> None:
         sink = settings.sink
-        self._receiver = None if sink is None else _receiver(home, sink)
+        self._receiver = (
+            sink.receiver(_NAME, home, content="application/json") if sink else None
+        )
         self._send = (
             _to_endpoint(self._receiver) if self._receiver else _into_file(home)
         )
@@ -106,10 +108,6 @@ def _into_file(home: Home) -> Send:
         return ""
 
     return send
-
-
-def _receiver(home: Home, sink: WebhookSink) -> Webhook:
-    return sink.receiver(_NAME, home, content="application/json")
 
 
 def _to_endpoint(receiver: Webhook) -> Send:

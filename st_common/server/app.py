@@ -241,7 +241,7 @@ async def put_fixes(server: Server, asked: Parameters) -> Response:
         body = await asyncio.to_thread(unpacked, asked.body, packing)
     else:
         body = unpacked(asked.body, packing)
-    is_live = asked.params.get("live", True)
+    is_live = asked.params["live"]
     while True:
         assert server.intakes is not None  # noqa: S101 - requests come while it runs
         intake = await server.intakes.of(stream)

@@ -38,7 +38,7 @@ _Run = TypeVar("_Run", bound=Callable[..., Any])
 class Endpoint:
     """One thing that can be asked for; as a decorator it declares what answers.
 
-    That is carried out in a thread and gets an `Parameters`; a coroutine in the event loop, with the server in front.
+    That is carried out in a thread and gets the `Parameters`; a coroutine in the event loop, with the server in front.
 
     Attributes:
         method: of HTTP.

@@ -261,13 +261,13 @@ def _is_unicode(text: str) -> bool:
 def read_params(
     given: Mapping[str, str], known: tuple[Parameter, ...]
 ) -> dict[str, Any]:
-    """The parameters that a request has.
+    """The parameters that a request has, and of those that it leaves out the defaults.
 
     Raises:
         ConfigError: one is unknown, wrong, empty or missing; the message names it.
     """
     by_name = {one.name: one for one in known}
-    values: dict[str, Any] = {}
+    values = {one.name: one.default for one in known if one.default is not None}
     for name, text in given.items():
         if name not in by_name:
             hint = f"known: {', '.join(by_name) or 'none'}"

@@ -352,7 +352,7 @@ def backtest(asked: Parameters) -> Response:
     done = _client(asked).backtest(
         text,
         given.get("stream") or _stream_of(asked, text),
-        days=asked.params.get("days", BACKTEST["days"].default),
+        days=asked.params["days"],
         against=given.get("against"),
     )
     tables = {"totals": done.totals, "days": done.days, "examples": done.examples}

@@ -57,7 +57,7 @@ def test_a_job_and_a_command_say_what_spark_said_in_one_line(
     def fails(*_args: object, **_options: object) -> None:
         raise kind(STOPPED)
 
-    monkeypatch.setattr("st_common.spark.partitioning.partition_group", fails)
+    monkeypatch.setattr("st_common.processes.partitioning.partition_group", fails)
     (tmp_path / "conf").mkdir()
     (tmp_path / "conf/streams.toml").write_text("")
     assert partition.main(["default", f"--home={tmp_path}"]) == 1

@@ -18,6 +18,7 @@ import pytest
 from deltalake import DeltaTable
 from typer.testing import CliRunner
 
+from jobs.maintain import main as maintain_job
 from st_common import tables
 from st_common.cli import app
 from st_common.config.home import Home
@@ -306,3 +307,15 @@ def test_the_command_and_the_job_say_what_was_and_what_is(tmp_path: Path) -> Non
         1,
     )
     assert table["bytes_after"] > 0
+
+
+@pytest.mark.spec("S4")
+def test_a_stream_without_levels_is_refused_by_command_and_job(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = ["--home", str(tmp_path)]
+    told = CliRunner().invoke(app, [*place, "maintain", "--stream", "taxis"])
+    assert told.exit_code == 2
+    assert maintain_job([*place, "--stream", "taxis"]) == 2
+    for said in (told.stderr, capsys.readouterr().err):
+        assert "--stream goes with --levels alone" in said
