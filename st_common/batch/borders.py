@@ -108,8 +108,8 @@ class Borders:
                 self._storage.delete(f"{day}{suffix}")
 
     def _days(self) -> list[date]:
-        names = self._storage.names("")
-        heads = (name for name in names if name.endswith(_HEAD))
+        names = self._storage.names("")  # beside them the record of processed days
+        heads = (name for name in names if name[0].isdigit() and name.endswith(_HEAD))
         return sorted(date.fromisoformat(name.removesuffix(_HEAD)) for name in heads)
 
     def _read(self, day: date) -> Border | None:

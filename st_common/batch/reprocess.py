@@ -2,7 +2,7 @@
 
 import hashlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import date, datetime, timedelta
 from functools import cached_property
@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common import tables
-from st_common.batch.borders import Border, Borders, fixes_before
+from st_common.batch.borders import Border, Borders
 from st_common.batch.days import Again, DayAgain, check_closed
 from st_common.batch.folding import Fold, Interval, fold_here
-from st_common.batch.ordered import Ordered
+from st_common.batch.ordered import Ordered, fixes_of_days
+from st_common.batch.processed import Processed, note_processed
 from st_common.batch.reconcile import (
     Late,
     differences,
@@ -204,6 +205,11 @@ class BatchArm:
         trial = "" if self.trial is None else f" {self.trial.described()}"
         return f"{replace(self._settings, id_key='')} {attributes}{trial}"
 
+    @property
+    def settings_digest(self) -> str:
+        """What tells settings that decide other answers from these."""
+        return hashlib.sha256(self._told.encode()).hexdigest()[:12]
+
     def first_border(self, since: date) -> Border | None:
         """Where a run begins that is to know all before a day; None where the stream has no fixes.
 
@@ -251,8 +257,11 @@ class BatchArm:
             write: whether its visits go into the table.
         """
         since, until = begin_of(border.day), begin_of(border.day + _DAY)
+        # Before any is read: one that comes meanwhile may be missed, and must not be counted as seen.
+        counts = fixes_of_days(self.home, self.stream.name)
+        of_day = counts.get(border.day, 0)
         fed, changes = self.changes(border, since, until)
-        fixes = fixes_before(self.home, self.stream.name, until.date())
+        fixes = border.fixes + of_day
         late = self._late(since, until)
         run = self._run_name(border.day, fixes, fed.reached)
         visits = fold_visits(changes, border.members, since=since, until=until, run=run)
@@ -267,10 +276,12 @@ class BatchArm:
             late=border.late + late.count,
         )
         self._borders.keep(after)
+        if write and self.trial is None:
+            self._note(after, border.day, counts)
         return DayAgain(
             day=border.day,
             run=run,
-            fixes=fixes - border.fixes,
+            fixes=of_day,
             late=late.count,
             visits=len(visits),
             differs=0 if told is None else len(told),
@@ -279,6 +290,25 @@ class BatchArm:
             compared=told is not None,
             failed=tuple(f"{one.query}: {one.why}" for one in fed.failures),
         ), after
+
+    def _note(self, after: Border, day: date, counts: Mapping[date, int]) -> None:
+        """Notes that a day was written, behind its tables and its border.
+
+        Args:
+            after: what is known behind it.
+            day: the day.
+            counts: how many fixes each day had when it was begun.
+        """
+        is_open = after.reached.clock_us < us_of(begin_of(after.day)) and (
+            max(counts, default=day) <= day
+        )
+        processed = Processed(
+            fixes=after.fixes,
+            of_day=counts.get(day, 0),
+            settings=self.settings_digest,
+            open_from=after.reached.segment if is_open else None,
+        )
+        note_processed(self.home, self.stream.name, day, processed)
 
     def told(self, border: Border, edges: Sequence[datetime]) -> Iterator[Told]:
         """What is told from one edge to the next, each going on from the state of the one before; nothing is kept.

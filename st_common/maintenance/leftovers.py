@@ -3,6 +3,7 @@
 streams/S/seeds/9f86d0..        what a query knew when it was registered, if no row names it behind the place from which
                                 anything is judged again, and it is a day old: a seed comes before its row
 streams/S/batch/2024-05-02.*    what batch runs knew on a day whose fixes are purged
+streams/S/batch/processed.json  of the days that were processed those whose fixes are purged
 streams/S/batch/T/              the same of a trial whose table is gone
 lineage/2024-05-02.jsonl        events older than `keep_days`
 alerts.jsonl                    lines older than `alerts_days`
@@ -19,6 +20,8 @@ from pathlib import Path
 
 from st_common import tables
 from st_common.batch.borders import FOLDER
+from st_common.batch.ordered import fixes_of_days
+from st_common.batch.processed import forget_purged
 from st_common.config.home import Home
 from st_common.config.operations import KeptDays, operations_of
 from st_common.controls.reading import chosen
@@ -67,6 +70,7 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
     for file in (*seeds, *borders):
         file.unlink(missing_ok=True)
     for stream in streams:
+        forget_purged(home, stream, fixes_of_days(home, stream))
         for folder in _forgotten_trials(home, stream):
             borders += folder.iterdir()
             shutil.rmtree(folder)

@@ -15,6 +15,8 @@ from st_common.answers.follow import Follower
 from st_common.answers.history import objects_at
 from st_common.answers.sql import sql
 from st_common.answers.tallies import Tallies
+from st_common.batch.due import due_days
+from st_common.batch.processed import processed_days
 from st_common.batch.reprocess import reprocess
 from st_common.checks.audit import audit
 from st_common.checks.verify import verify
@@ -33,6 +35,7 @@ from st_common.history.snapshots import snapshots
 from st_common.history.taking import take_due
 from st_common.history.told import first_told
 from st_common.history.visits import sorted_visits
+from st_common.maintenance.leftovers import clear_leftovers
 from st_common.maintenance.maintain import maintain
 from st_common.operations.history import days_of
 from st_common.operations.status import STATUS_FILE, StreamStatus, write_status
@@ -309,6 +312,25 @@ def test_days_behind_a_border_that_is_kept_are_processed_after_a_purge_too(home)
     assert sorted_visits(stored).to_pylist() == sorted(
         wanted, key=lambda row: [row[name] for name in ("object", "from_ts")]
     )
+
+
+@pytest.mark.spec("C6", "S4")
+def test_days_of_which_fixes_were_purged_are_due_no_more_and_go_out_of_the_record(home):
+    reprocess(home, STREAM, T0.date(), AFTER)
+    run(home)
+    kept = days_of(home.table("positions", "grid"))
+    assert len(kept) < len(processed_days(home, "grid")) == DAYS
+    assert due_days(home, STREAM) is None
+    clear_leftovers(home, home.root / "conf", today=TODAY)
+    assert list(processed_days(home, "grid")) == kept
+    assert due_days(home, STREAM) is None
+    late = f"id,t,x,y\nlate,{round(T0.timestamp()) + (DAYS - 1) * 86_400},1,1"
+    bare_log(home.log("grid")).append(late.encode(), arrival_us=0)
+    assert Archive(home, STREAM).batch()
+    due = due_days(home, STREAM)
+    assert (due.since, due.until) == (LAST, AFTER)
+    assert [day.day for day in reprocess(home, STREAM, LAST, AFTER).days] == [LAST]
+    assert due_days(home, STREAM) is None
 
 
 @pytest.mark.spec("C6", "S4")
