@@ -1,4 +1,4 @@
-"""Processes closed days again: `python -m jobs.reprocess --home H [STREAM] --from T --to T`."""
+"""Processes closed days again: `python -m jobs.reprocess --home H [STREAM] [--from T --to T] [--plan]`."""
 
 import argparse
 import sys
@@ -20,15 +20,21 @@ def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
     """
     home = Home(home_dir(arguments.home))
     streams = streams_of(home, conf_dir(home.root, arguments.conf))
-    note, again, failed = reprocess(home, streams, arguments)
-    done = {name: one.to_json() for name, one in again.items()}
-    told = {"streams": done, **({"note": note} if note else {})}
-    if arguments.stream:
-        return told
-    for name, why in failed.items():
+    again = reprocess(home, streams, arguments)
+    plan = again.plan.to_json()
+    note = {"note": again.note} if again.note else {}
+    if arguments.plan:
+        return plan | note
+    for name, why in again.failed.items():
         print(f"FAILED: {name}: {why}", file=sys.stderr, flush=True)
-    still_open = [name for name in streams if name not in {*done, *failed}]
-    return {**told, "open": still_open, "failed": failed}
+    told = {key: plan[key] for key in ("left_out", "behind_segments") if plan.get(key)}
+    return {
+        "streams": {name: one.to_json() for name, one in again.done.items()},
+        "open": plan["open"],
+        "failed": dict(again.failed),
+        **told,
+        **note,
+    }
 
 
 def exit_code(summary: Mapping[str, Any]) -> int:

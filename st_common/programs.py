@@ -226,13 +226,26 @@ MAINTAIN = Program(
 
 REPROCESS = Program(
     "reprocess",
-    "Processes the days that an interval touches again, of one stream, or of all for which they are closed.",
+    "Processes the days again that are due, or that an interval touches, of one stream, or of all.",
     (
         Parameter("stream", named(), "only this stream; else all", is_word=True),
-        Parameter("from", instant, "the beginning", is_required=True),
-        Parameter("to", instant, "the end, not in it", is_required=True),
+        Parameter(
+            "from",
+            instant,
+            "the beginning; without from and to the days that are due: closed ones that were not processed yet, or of "
+            "which more is known since",
+        ),
+        Parameter("to", instant, "the end, not in it"),
         Parameter(
             "engine", ENGINE.type, "what folds a day; else what the stream runs on"
+        ),
+        Parameter("plan", flag, "say what would be processed, and process nothing"),
+        Parameter(
+            "wait",
+            number(least=0),
+            "so long the archive is waited for, where it has not passed a day that the engine has",
+            unit="seconds",
+            default=0,
         ),
     ),
     moved={"--stream": "a word without an option"},

@@ -7,7 +7,12 @@ from typing import Any
 from st_common.config.home import Home
 from st_common.engine.topology import topology_of
 from st_common.errors import ConfigError
-from st_common.operations.days import is_closed_before, open_since
+from st_common.operations.days import (
+    archive_behind,
+    engine_open_since,
+    is_closed_before,
+    open_since,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,10 +141,21 @@ def check_closed(home: Home, stream: str, since: date, until: date) -> None:
     if not is_closed_before(home, stream, until):
         still_open = open_since(home, stream)
         closed = f"open since {still_open}" if still_open else "no day is closed yet"
+        why = "engine and archive must have come past the end of a day"
+        passed = engine_open_since(home, stream)
+        if passed is not None and passed >= until:
+            why = behind_engine(archive_behind(home, stream))
         raise ConfigError(
             f"stream {stream!r}: {until - timedelta(days=1)} is not closed",
-            hint=f"{closed}: engine and archive must have come past the end of a day",
+            hint=f"{closed}: {why}",
         )
+
+
+def behind_engine(segments: int) -> str:
+    """How far an archive is behind, for people."""
+    return (
+        f"the archive is {segments:,} segment{'s' * (segments != 1)} behind the engine"
+    )
 
 
 def engine_of(home: Home, stream: str, asked: str | None) -> str:

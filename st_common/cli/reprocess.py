@@ -12,8 +12,9 @@ from st_common.errors import ConfigError, FairwayError
 from st_common.programs import REPROCESS
 
 if TYPE_CHECKING:
-    from st_common.batch.days import DayAgain
+    from st_common.batch.days import Again, DayAgain
     from st_common.batch.trial import Trial
+    from st_common.processes.tasks import Reprocessed
     from st_common.query.plan import Plan
 
 
@@ -48,7 +49,7 @@ def reprocess(
         ),
     ] = None,
 ) -> None:
-    """Process the closed days that an interval touches again, late fixes too, and put their visits into the table.
+    """Process closed days again, late fixes too, and put their visits into the table: those due, or an interval's.
 
     Of all streams those are left out for which a day is open; one that fails keeps no other from being processed.
     """
@@ -56,23 +57,41 @@ def reprocess(
 
     home, streams = context.home(ctx, must_exist=True), context.streams(ctx)
     trial = _trial(ctx, given.stream, queries, layers or [], into)
-    note, done, failed = process_again(home, streams, given, trial)
-    for name, again in done.items():
-        if note:
-            typer.echo(f"{name}: {note}")
-        for day in again.days:
-            typer.echo(f"{name}: {_told(day, is_trial=trial is not None)}")
-        rate = round(again.fixes / again.seconds) if again.seconds else 0
-        typer.echo(
-            f"{name}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
-        )
-    for name in {**streams} if given.stream is None else ():
-        if name not in {*done, *failed}:
-            typer.echo(f"{name}: left out, a day is open")
-    for name, why in failed.items():
+    again = process_again(home, streams, given, trial)
+    if given.plan or given.from_ is None:
+        _write_plan(again, [given.stream] if given.stream else list(streams))
+    for name, one in again.done.items():
+        _write_done(name, one, again.note, is_trial=trial is not None)
+    for line in again.plan.lines():
+        typer.echo(line)
+    for name, why in again.failed.items():
         typer.echo(f"FAILED: {name}: {why}", err=True)
-    if failed:
+    if again.failed:
         raise typer.Exit(FairwayError.exit_code)
+
+
+def _write_plan(again: "Reprocessed", streams: list[str]) -> None:
+    """A line for each of the streams: what is due, or that nothing is."""
+    runs = {run.stream: run for run in again.plan.runs}
+    for name in streams:
+        if again.note and name in runs:
+            typer.echo(f"{name}: {again.note}")
+        if name in runs:
+            typer.echo(str(runs[name]))
+        elif name not in again.plan.open:
+            typer.echo(f"{name}: no day is due")
+
+
+def _write_done(name: str, again: "Again", note: str, *, is_trial: bool) -> None:
+    """Lines about each of the days, and about all of them."""
+    if note:
+        typer.echo(f"{name}: {note}")
+    for day in again.days:
+        typer.echo(f"{name}: {_told(day, is_trial=is_trial)}")
+    rate = round(again.fixes / again.seconds) if again.seconds else 0
+    typer.echo(
+        f"{name}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
+    )
 
 
 def _trial(

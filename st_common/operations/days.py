@@ -1,12 +1,13 @@
 """Which days are closed: nothing that is still to come changes them, so that maintenance may touch them."""
 
+from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 
 from st_common.config.home import Home
 from st_common.log.control import has_ended
 from st_common.log.stored_log import StoredLog
-from st_common.operations.status import read_all_status
-from st_common.position import position_of
+from st_common.operations.status import StreamStatus, read_all_status, read_status
+from st_common.position import position_of, segment_of
 
 _US_PER_DAY = 86_400_000_000
 
@@ -24,18 +25,43 @@ def open_since(home: Home, stream: str) -> date | None:
     Returns:
         None, and no day is closed, while a job has no clock yet or none has ever reported.
     """
-    slowest_us = slowest_clock(home, stream)
+    return _open_since(home, stream, read_all_status(home.stream(stream)))
+
+
+def engine_open_since(home: Home, stream: str) -> date | None:
+    """The oldest day (UTC) that is open to the engine alone: those before it close when the archive has come past them.
+
+    Returns:
+        None while the engine has no clock yet, or has never reported.
+    """
+    status = read_status(home.stream(stream))
+    return _open_since(home, stream, [] if status is None else [status])
+
+
+def archive_behind(home: Home, stream: str) -> int:
+    """How many segments the engine has read that are not archived yet, as both have reported; 0 without either."""
+    folder = home.stream(stream)
+    engine, others = read_status(folder), read_all_status(folder)
+    places = [segment_of(one.position) for one in others if one.job != "engine"]
+    if engine is None or not places:
+        return 0
+    return max(segment_of(engine.position) - min(places), 0)
+
+
+def _open_since(
+    home: Home, stream: str, statuses: Sequence[StreamStatus]
+) -> date | None:
+    slowest_us = _slowest(statuses)
     if slowest_us is None:
         return None
     day = datetime.fromtimestamp(slowest_us // _US_PER_DAY * 86_400, UTC).date()
-    return day + timedelta(days=1) if _is_over(home, stream) else day
+    is_over = _is_over(StoredLog(home.log(stream)), statuses)
+    return day + timedelta(days=1) if is_over else day
 
 
-def _is_over(home: Home, stream: str) -> bool:
-    """Whether every job has come to the end of a log that has its end mark."""
-    log = StoredLog(home.log(stream))
+def _is_over(log: StoredLog, statuses: Sequence[StreamStatus]) -> bool:
+    """Whether all jobs have come to the end of a log that has its end mark."""
     end = position_of(log.end(), 0)
-    statuses = read_all_status(home.stream(stream))
     return all(status.position >= end for status in statuses) and has_ended(log)
 
 
@@ -45,7 +71,11 @@ def slowest_clock(home: Home, stream: str) -> int | None:
     Returns:
         None while a job has no clock yet or none has ever reported.
     """
-    clocks = [status.now_ts for status in read_all_status(home.stream(stream))]
+    return _slowest(read_all_status(home.stream(stream)))
+
+
+def _slowest(statuses: Sequence[StreamStatus]) -> int | None:
+    clocks = [status.now_ts for status in statuses]
     if not clocks or None in clocks:
         return None
     return min(clock for clock in clocks if clock is not None)

@@ -74,7 +74,12 @@ def finish(
 
 
 def telling_of(arguments: argparse.Namespace) -> AbstractContextManager[Ending]:
-    """Tells lineage of a run: by the job, and by what it is about where that is one stream, layer or group."""
+    """Tells lineage of a run: by the job, and by what it is about where that is one stream, layer or group.
+
+    Who only plans reads and writes nothing, and is no run.
+    """
+    if getattr(arguments, "plan", False):
+        return nullcontext(Ending())
     home = Home(home_dir(arguments.home))
     given = (getattr(arguments, name, None) for name in _ABOUT)
     about = next(filter(None, given), ())

@@ -3,22 +3,29 @@
 from argparse import Namespace
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
-from st_common.batch.days import Again, WholeDays, engine_of, whole_days
+from st_common.batch.days import (
+    Again,
+    WholeDays,
+    check_closed,
+    engine_of,
+    whole_days,
+)
 from st_common.batch.reprocess import reprocess as by_days
+from st_common.batch.run_plan import Run, RunPlan, plan_runs
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of
-from st_common.errors import FairwayError
+from st_common.errors import ConfigError, FairwayError
 from st_common.layers.conversion import crs_of_group
 from st_common.layers.features import Progress
 from st_common.layers.load import Engine, LayerReport, load, local
 from st_common.layers.options import FileOptions
-from st_common.operations.days import is_closed_before
 from st_common.storage import refused
 
 
@@ -77,12 +84,29 @@ def _engine(
         yield SparkLayers(spark, makes_regions)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reprocessed:
+    """What was to be processed again, and what came of it.
+
+    Attributes:
+        plan: the runs, and what they leave out.
+        done: what was done, by stream; nothing where only the plan was asked for.
+        failed: what went wrong, by stream.
+        note: which days these are; "" where they are what was asked for.
+    """
+
+    plan: RunPlan
+    done: Mapping[str, Again] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    note: str = ""
+
+
 def reprocess(
     home: Home,
     streams: Mapping[str, StreamSettings],
     given: Namespace,
     trial: Trial | None = None,
-) -> tuple[str, dict[str, Again], dict[str, str]]:
+) -> Reprocessed:
     """Processes days of one stream again, or of all for which they are closed, also beside running engines.
 
     Args:
@@ -91,39 +115,63 @@ def reprocess(
         given: what `programs.REPROCESS` takes.
         trial: where visits go in place of the stream's own table; None: they replace those.
 
-    Returns:
-        Which days these are, "" where they are what was asked for; what was done and what went wrong, by stream. A
-        stream that is in neither has an open day.
-
     Raises:
-        ConfigError: there is no such stream, or nothing lies between the two times.
+        ConfigError: there is no such stream; nothing lies between the two times, one of them is missing, or a trial
+            has none; of one stream, a day between them is open.
         FairwayError: of one stream; of several, one that fails keeps no other from being processed.
     """
-    days, failed = whole_days(given.from_, given.to), {}
+    days = _days(given, trial)
     if given.stream:
-        stream = stream_of(streams, given.stream)
-        again = _fold(home, stream, days, given.engine, trial)
-        return days.note, {stream.name: again}, {}
-    done: dict[str, Again] = {}
-    for name, stream in streams.items():
-        if not is_closed_before(home, name, days.until):
-            continue
+        streams = {given.stream: stream_of(streams, given.stream)}
+    plan = plan_runs(home, streams, days, wait_s=given.wait)
+    note = "" if days is None else days.note
+    if given.plan:
+        return Reprocessed(plan=plan, note=note)
+    if given.stream and days is not None:
+        check_closed(home, given.stream, days.since, days.until)
+    done, failed = {}, {}
+    for run in plan.runs:
         try:
-            done[name] = _fold(home, stream, days, given.engine, trial)
+            done[run.stream] = _fold(
+                home, streams[run.stream], run, given.engine, trial
+            )
         except (FairwayError, OSError) as error:
-            failed[name] = redacted(str(refused(error)))
-    return days.note, done, failed
+            if given.stream:
+                raise
+            failed[run.stream] = redacted(str(refused(error)))
+    return Reprocessed(plan=plan, done=done, failed=failed, note=note)
+
+
+def _days(given: Namespace, trial: Trial | None) -> WholeDays | None:
+    """The days that are asked for; None: those that are due.
+
+    Raises:
+        ConfigError: one of two times is missing, or both, of a trial; nothing lies between them.
+    """
+    if given.from_ is not None and given.to is not None:
+        return whole_days(given.from_, given.to)
+    if given.from_ is not None or given.to is not None:
+        there, missing = ("--from", "--to") if given.from_ else ("--to", "--from")
+        raise ConfigError(
+            f"{there} is given without {missing}",
+            hint="both say an interval; with neither, the days that are due are processed",
+        )
+    if trial is not None:
+        raise ConfigError(
+            "a trial has no days that are due", hint="--from and --to say which days"
+        )
+    return None
 
 
 def _fold(
     home: Home,
     stream: StreamSettings,
-    days: WholeDays,
+    run: Run,
     engine: str | None,
     trial: Trial | None,
 ) -> Again:
     if engine_of(home, stream.name, engine) == "local":
-        return by_days(home, stream, days.since, days.until, trial)
+        return by_days(home, stream, run.since, run.until, trial)
     from st_common.spark.batch_days import reprocess_on_spark
 
-    return reprocess_on_spark(home, stream, days.since, days.until, trial)
+    return reprocess_on_spark(home, stream, run.since, run.until, trial)
