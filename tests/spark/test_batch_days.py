@@ -24,6 +24,7 @@ from st_common import tables
 from st_common.batch import ordered
 from st_common.batch.backtest import backtest
 from st_common.batch.borders import FOLDER
+from st_common.batch.due import due_days
 from st_common.batch.reprocess import reprocess
 from st_common.config.columns import Columns
 from st_common.config.home import Home
@@ -250,6 +251,27 @@ def test_a_day_done_again_on_spark_writes_nothing(spark, told):
         assert [tables.version(home.table(name, "grid")) for name in TABLES] == [1, 1]
     here = reprocess(home, stream, FIRST, SECOND)
     assert [day.replaced for day in here.days] == [False]
+
+
+@pytest.mark.spec("C6", "S13")
+def test_days_that_late_fixes_made_due_come_on_spark_to_the_rows_of_all_fixes(
+    spark, told
+):
+    home, stream = told
+    end = FIRST + timedelta(days=DAYS)
+    reprocess(home, stream, FIRST, end, **on_spark(spark, 2))
+    assert due_days(home, stream) is None
+    late = [f"o{n},{round(T0.timestamp()) + 30 * 3600 + n},{n},{n}" for n in range(5)]
+    rows = "\n".join(["id,t,x,y", *late])
+    bare_log(home.log("grid")).append(rows.encode(), arrival_us=0)
+    run(home, stream, until_idle=True)
+    due = due_days(home, stream)
+    assert (due.since, due.until) == (SECOND, end)
+    reprocess(home, stream, due.since, due.until, **on_spark(spark, 2))
+    assert due_days(home, stream) is None
+    rows = [kept[0] for kept in kept_of(home).values()]
+    reprocess(home, stream, FIRST, end)
+    assert [kept[0] for kept in kept_of(home).values()] == rows
 
 
 @pytest.mark.spec("C6", "S13")
