@@ -6,7 +6,7 @@ in the table `quality`. The run is red when a rule of severity error does not ho
 not told; the report is written all the same.
 
 The pages in `HOME/reports/streams/` show objects, answers and changes on a map at any moment of a stream's last day, as
-`fairway streams report` writes them.
+`fairway streams report` writes them; a task for each stream draws its own.
 """
 
 from airflow.sdk import CronDataIntervalTimetable
@@ -14,7 +14,8 @@ from airflow.sdk import CronDataIntervalTimetable
 from st_common.airflow.assets import QUALITY
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
-from st_common.airflow.operator import job_task
+from st_common.airflow.mapped import streams
+from st_common.airflow.operator import JobOperator
 from st_common.programs import REPORT_QUALITY, REPORT_STREAMS
 
 DAY = "{{ params.day or (data_interval_start | ds if dag_run.run_type == 'backfill' else '') }}"
@@ -30,12 +31,15 @@ with fairway_dag(
         **form_of(REPORT_STREAMS, "stream"),
     },
 ) as dag:
-    job_task(
-        "report",
-        "report_quality",
-        f"--day={DAY}",
-        *words_of(REPORT_QUALITY, "engine"),
+    JobOperator(
+        task_id="report",
+        job="report_quality",
+        arguments=[f"--day={DAY}", *words_of(REPORT_QUALITY, "engine")],
+        engine="{{ params.engine }}",
         outlets=[QUALITY],
     )
-    module = "st_common.processes.report_streams"
-    job_task("draw", module, *words_of(REPORT_STREAMS, "stream"))
+    JobOperator.partial(
+        task_id="draw",
+        job="st_common.processes.report_streams",
+        map_index_template="{{ task.label }}",
+    ).expand(more=streams("--stream="))

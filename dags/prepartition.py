@@ -13,7 +13,7 @@ elements. Regions are drawn with their load, by each strategy, in `HOME/reports/
 from st_common.airflow.assets import LAYERS, REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
-from st_common.airflow.operator import job_task
+from st_common.airflow.operator import JobOperator
 from st_common.programs import PARTITION
 
 ASKED = [one.name for one in PARTITION.parameters if one.name != "rebalance"]
@@ -24,9 +24,10 @@ with fairway_dag(
     tags=("regions", "batch"),
     params=form_of(PARTITION, *ASKED),
 ) as dag:
-    job_task(
-        "partition",
-        "partition",
-        *words_of(PARTITION, *ASKED),
+    JobOperator(
+        task_id="partition",
+        job="partition",
+        arguments=words_of(PARTITION, *ASKED),
+        engine="{{ params.engine }}",
         outlets=[REGIONS, LAYERS],
     )

@@ -9,7 +9,7 @@ undone is done; streams follow by themselves, and readers see the old regions or
 from st_common.airflow.assets import LAYERS, REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
-from st_common.airflow.operator import job_task
+from st_common.airflow.operator import JobOperator
 from st_common.programs import PARTITION
 
 with fairway_dag(
@@ -19,7 +19,10 @@ with fairway_dag(
     schedule="40 * * * *",
     params=form_of(PARTITION, "engine"),
 ) as dag:
-    engine = words_of(PARTITION, "engine")
-    job_task(
-        "rebalance", "partition", "--rebalance", *engine, outlets=[REGIONS, LAYERS]
+    JobOperator(
+        task_id="rebalance",
+        job="partition",
+        arguments=["--rebalance", *words_of(PARTITION, "engine")],
+        engine="{{ params.engine }}",
+        outlets=[REGIONS, LAYERS],
     )

@@ -3,11 +3,13 @@
 import json
 import os
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Protocol
+
+from tests.kit.local_airflow.setup import connection
 
 ROOT = Path(__file__).resolve().parents[1]
 PYTHON = ROOT / ".venv-airflow" / "bin" / "python"
@@ -17,19 +19,10 @@ class DemoError(Exception):
     """A step of the demo that did not succeed."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DagRun:
-    """How a run ended: what its tasks gave back, and how long it took."""
-
-    dag: str
-    seconds: float
-    summaries: Mapping[str, Any]
-
-
 class Runs(Protocol):
     """A place where DAGs can be run."""
 
-    def run(self, dag: str, **form: Any) -> DagRun:
+    def run(self, dag: str, **form: Any) -> None:
         """Runs a DAG with the values of its form and waits for its end; a DemoError when it fails."""
 
 
@@ -41,7 +34,7 @@ class Airflow:
     answers: IO[str]
     log: Path
 
-    def run(self, dag: str, **form: Any) -> DagRun:
+    def run(self, dag: str, **form: Any) -> None:
         """Runs a DAG with the values of its form and waits for its end.
 
         Raises:
@@ -57,7 +50,6 @@ class Airflow:
             raise DemoError(
                 f"{dag} ended as {answer['state']} (tasks: {answer['tasks']}): see {self.log}"
             )
-        return DagRun(dag=dag, seconds=answer["seconds"], summaries=answer["summaries"])
 
 
 @contextmanager
@@ -65,7 +57,11 @@ def airflow(folder: Path, *, home: Path, conf: Path) -> Iterator[Airflow]:
     """Airflow with its home in `folder`, whose tasks work on `home` with the settings in `conf`."""
     folder.mkdir(parents=True, exist_ok=True)
     log = folder / "airflow.log"
-    given = {"FAIRWAY_HOME": str(home), "FAIRWAY_CONF": str(conf)}
+    given = {
+        "FAIRWAY_HOME": str(home),
+        "FAIRWAY_CONF": str(conf),
+        "AIRFLOW_CONN_FAIRWAY": connection(),
+    }
     with log.open("w", encoding="utf-8") as said:
         process = subprocess.Popen(
             [str(PYTHON), str(ROOT / "demo" / "run_dags.py"), str(folder)],

@@ -138,15 +138,14 @@ def perform(demo: Demo, folder: Path, *, by_event_time: bool) -> None:
 
 def load_layers(demo: Demo, runs: Runs) -> None:
     """Layers, then regions made from them, then the same layers by these regions: a new version of each."""
-    for name, kinds in LAYERS.items():
-        form = {
-            "layer": name,
-            "file": str(demo.made.extract.path),
-            "group": GROUP,
-            "kinds": list(kinds),
-        }
-        what = f"layer {name}, by Spark into Delta: {', '.join(kinds)}"
-        dag(demo, runs, "osm_static_load", what, **form)
+    layers = [f"{name}={','.join(kinds)}" for name, kinds in LAYERS.items()]
+    form = {
+        "layers": layers,
+        "file": str(demo.made.extract.path),
+        "group": GROUP,
+    }
+    what = f"layers by Spark into Delta: {', '.join(LAYERS)}"
+    dag(demo, runs, "osm_static_load", what, **form)
     form = {
         "group": GROUP,
         "strategy": "sample",

@@ -287,6 +287,7 @@ SUPERVISE = Program(
             unit="seconds",
         ),
         Parameter("beat", file, "with every: touched after each time that went well"),
+        Parameter("look", flag, "say what is to be done, and leave it to be done"),
     ),
     module="st_common.processes.supervise",
     moved={"--reset": "--retry"},

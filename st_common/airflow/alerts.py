@@ -1,21 +1,20 @@
-"""Makes new alerts visible in Airflow: the run in which one was raised is red, and a notifier is told."""
+"""Alerts of the supervisor in Airflow: whose task is red, and a notifier that is told."""
 
 from collections.abc import Mapping
 from typing import Any
 
-from airflow.sdk import BaseNotifier, get_current_context, task
+from airflow.sdk import BaseNotifier, get_current_context
 from airflow.sdk.exceptions import AirflowFailException
 from airflow.sdk.module_loading import import_string
 
 from st_common.config.redaction import redacted
 
 
-def errors_in(summary: Mapping[str, Any]) -> list[str]:
-    """The texts of the alerts of level error in a supervisor's summary, each with its stream, without secrets."""
-    alerts = summary.get("alerts") or []
+def errors_of(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """The alerts of level error in a supervisor's summary: of which stream, and the text, without secrets."""
     return [
-        redacted(f"{alert['stream']}: {alert['text']}")
-        for alert in alerts
+        (alert["stream"], redacted(alert["text"]))
+        for alert in summary.get("alerts") or []
         if alert["level"] == "error"
     ]
 
@@ -39,23 +38,16 @@ def notifier_in(summary: Mapping[str, Any]) -> BaseNotifier | None:
     return made
 
 
-@task(retries=0)
-def raise_alerts(summary: Mapping[str, Any]) -> int:
-    """Fails when a tick raised an error; an alert is raised once per change, so the next run is green again.
+def notify(summary: Mapping[str, Any], text: str) -> None:
+    """Tells the notifier of the settings, where there is one.
 
     Args:
-        summary: what the supervisor's job printed last.
-
-    Returns:
-        How many alerts there are, of whatever level.
+        summary: what the supervisor printed.
+        text: what happened.
 
     Raises:
-        AirflowFailException: with the texts of the errors; or the notifier of the settings is wrong.
+        AirflowFailException: the notifier of the settings is wrong.
     """
-    notifier, errors = notifier_in(summary), errors_in(summary)
-    if not errors:
-        return len(summary.get("alerts") or [])
-    text = "; ".join(errors)
+    notifier = notifier_in(summary)
     if notifier is not None:
         notifier({**get_current_context(), "alerts": text})
-    raise AirflowFailException(text)

@@ -3,7 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from airflow.sdk import DAG
+from airflow.sdk import DAG, AssetOrTimeSchedule
 
 OWNER = "fairway"
 BATCHES = "fairway_batches"
@@ -63,4 +63,7 @@ def _run_types(schedule: Any, *, backfill: bool) -> set[str]:
         return {"manual", "asset_triggered"}
     if schedule is None:
         return {"manual", "asset_materialization"}
-    return {"manual", "scheduled"} | ({"backfill"} if backfill else set())
+    by_assets = (
+        {"asset_triggered"} if isinstance(schedule, AssetOrTimeSchedule) else set()
+    )
+    return {"manual", "scheduled", *by_assets} | ({"backfill"} if backfill else set())

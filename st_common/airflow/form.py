@@ -1,7 +1,5 @@
 """Forms of DAGs, made of what their jobs declare."""
 
-from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 
 from airflow.sdk import Param
@@ -10,23 +8,15 @@ from st_common.config.parameters import Parameter, Program
 from st_common.config.values import names
 
 
-def form_of(
-    program: Program, *asked: str, known: Collection[str] = ()
-) -> dict[str, Param]:
+def form_of(program: Program, *asked: str) -> dict[str, Param]:
     """The form of a DAG that runs a program: a field for each of the parameters, checked as the program does.
 
     Args:
         program: the job.
         *asked: the names of the parameters that the form asks for.
-        known: those of them that the DAG knows itself where the form is left empty.
     """
     chosen = [program[name] for name in asked]
-    return {
-        one.identifier: _param(
-            replace(one, is_required=False) if one.name in known else one
-        )
-        for one in chosen
-    }
+    return {one.identifier: _param(one) for one in chosen}
 
 
 def words_of(program: Program, *asked: str) -> list[str]:

@@ -57,13 +57,17 @@ def on_dag_run_failed(dag_run: Any, msg: str) -> None:  # noqa: ARG001 - Airflow
 
 
 def write_note(dag_run: Any) -> None:
-    """Puts the lines of a run's tasks into its note, in the scheduler's own transaction; a person's note stays."""
+    """Puts the lines of a run's tasks into its note, in the scheduler's own transaction.
+
+    A run that was cleared ends again, with other lines: ours are written anew, a person's note stays.
+    """
     from airflow.models.xcom import XComModel
     from sqlalchemy import select
     from sqlalchemy.orm import object_session
 
     session = object_session(dag_run)
-    if session is None or dag_run.note:
+    written = dag_run.dag_run_note
+    if session is None or (written is not None and written.user_id is not None):
         return
     of_run = (
         select(XComModel)

@@ -8,6 +8,7 @@ An answer that goes on past midnight hangs on the days before, so from the first
 """
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 
@@ -18,6 +19,7 @@ from st_common.batch.reprocess import BatchArm
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.statements import Reached, statements, us_of
+from st_common.errors import FairwayError
 from st_common.history.told import begin_of
 from st_common.log.log import Log
 from st_common.operations.days import open_since
@@ -33,11 +35,13 @@ class Due:
         since: the first day.
         until: the end, not in it.
         why: for people, such as `12 late fixes came for 2024-03-09`.
+        has_late: late fixes came for days that were processed.
     """
 
     since: date
     until: date
     why: str
+    has_late: bool = False
 
 
 def due_days(home: Home, stream: StreamSettings) -> Due | None:
@@ -95,12 +99,29 @@ def _due_since(
     if stale is None:
         return None
     known = {day: one for day, one in processed.items() if day < until}
-    why += _late(known, counts, before)
+    late = _late(known, counts, before)
+    why += late
     if any(one.settings != settings for one in known.values()):
         why.append("its settings are others now")
     why += _missing([day for day in _days(stale, until) if day not in known])
     why = why or [f"fixes of {stale} or days before it are gone"]
-    return Due(since=stale, until=until, why="; ".join(why))
+    return Due(since=stale, until=until, why="; ".join(why), has_late=bool(late))
+
+
+def late_days(home: Home, streams: Mapping[str, StreamSettings]) -> dict[str, str]:
+    """The streams with late fixes for days that were processed, each with what came in words; see `due_days`.
+
+    Args:
+        home: the home folder.
+        streams: their settings by name; one that cannot be looked at is left out, for its run says what is wrong.
+    """
+    late: dict[str, str] = {}
+    for name, stream in streams.items():
+        with suppress(FairwayError, OSError):
+            due = due_days(home, stream)
+            if due is not None and due.has_late:
+                late[name] = due.why
+    return late
 
 
 def _days(since: date, until: date) -> list[date]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import Any
 
-from st_common.batch.days import WholeDays, behind_engine
+from st_common.batch.days import WholeDays, behind_engine, engine_of
 from st_common.batch.due import due_days
 from st_common.config.home import Home
 from st_common.config.redaction import redacted
@@ -39,12 +39,14 @@ class Run:
         since: the first day.
         until: the end, not in it.
         why: for people.
+        engine: what folds them, `spark` or `local`.
     """
 
     stream: str
     since: date
     until: date
     why: str
+    engine: str
 
     def to_json(self) -> dict[str, str]:
         """The run as JSON values, with names as `reprocess` takes them."""
@@ -53,6 +55,7 @@ class Run:
             "from": self.since.isoformat(),
             "to": self.until.isoformat(),
             "why": self.why,
+            "engine": self.engine,
         }
 
     def __str__(self) -> str:
@@ -104,6 +107,7 @@ def plan_runs(
     days: WholeDays | None,
     *,
     wait_s: float = 0.0,
+    engine: str | None = None,
 ) -> RunPlan:
     """What is to be processed again of some streams.
 
@@ -114,6 +118,7 @@ def plan_runs(
         streams: their settings by name.
         days: those that are asked for; None: those that are due.
         wait_s: how long archives are waited for that have not passed a day which their engines have.
+        engine: what folds the days; None: what each stream runs on.
     """
     until = None if days is None else days.until
     _wait(home, streams, until, wait_s)
@@ -126,9 +131,15 @@ def plan_runs(
     ]
     for name, stream in streams.items():
         if days is None:
-            runs += _due(home, stream)
+            runs += _due(home, stream, engine_of(home, name, engine))
         elif name not in still_open:
-            one = Run(stream=name, since=days.since, until=days.until, why=ASKED_FOR)
+            one = Run(
+                stream=name,
+                since=days.since,
+                until=days.until,
+                why=ASKED_FOR,
+                engine=engine_of(home, name, engine),
+            )
             runs.append(one)
     behind = {one.stream: archive_behind(home, one.stream) for one in runs}
     return RunPlan(
@@ -146,18 +157,22 @@ def _has_closed(home: Home, stream: str, until: date | None) -> bool:
     return is_closed_before(home, stream, until)
 
 
-def _due(home: Home, stream: StreamSettings) -> Iterator[Run]:
+def _due(home: Home, stream: StreamSettings, engine: str) -> Iterator[Run]:
     """The run over the days of a stream that are due, if any are."""
+    name = stream.name
     try:
         due = due_days(home, stream)
     except (FairwayError, OSError) as error:
-        until = open_since(home, stream.name)
+        until = open_since(home, name)
         if until is not None:
             why = redacted(str(refused(error)))
-            yield Run(stream=stream.name, since=until - _DAY, until=until, why=why)
+            newest = until - _DAY
+            yield Run(stream=name, since=newest, until=until, why=why, engine=engine)
         return
     if due is not None:
-        yield Run(stream=stream.name, since=due.since, until=due.until, why=due.why)
+        yield Run(
+            stream=name, since=due.since, until=due.until, why=due.why, engine=engine
+        )
 
 
 def _wait(

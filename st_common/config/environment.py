@@ -11,6 +11,7 @@ from st_common.installed import own_jars, shipped
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+:/")  # as in s3://bucket/home
 DEFAULT_CONF = Path("conf")  # where nobody names a folder and the home has none
 PARENT_VARIABLE = "FAIRWAY_LINEAGE_PARENT"
+OUTCOME_VARIABLE = "FAIRWAY_OUTCOME"
 
 
 def home_dir(given: Path | str | None = None) -> Path:
@@ -58,6 +59,12 @@ def jars_dir() -> Path:
 def lineage_parent() -> str:
     """What the task of Airflow that started this process says of itself; "" when none did."""
     return os.environ.get(PARENT_VARIABLE, "")
+
+
+def take_outcome_file() -> Path | None:
+    """The file in which this process leaves how it ended, and none that it starts; None where nobody waits for it."""
+    value = os.environ.pop(OUTCOME_VARIABLE, None)
+    return Path(value) if value else None
 
 
 def secret_of(variable: str) -> str | None:

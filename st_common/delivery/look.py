@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from st_common.batch.due import late_days
 from st_common.config.home import Home
 from st_common.config.operations import notifier_of
 from st_common.config.streams import Streams
@@ -21,6 +22,7 @@ from st_common.operations.decide import by_kind
 from st_common.operations.judged import all_healths
 from st_common.operations.lease import Lease
 from st_common.operations.records import write_record
+from st_common.operations.supervising import holder_of
 from st_common.operations.supervisor import job_supervisor, tick
 
 
@@ -29,7 +31,8 @@ class Look:
     """What was done and seen.
 
     Attributes:
-        told: healths of streams and deliveries, and what was done to which, as JSON values.
+        told: healths of streams and deliveries, what was done to which, and late fixes for days that were processed, as
+            JSON values.
         notified: what became of new alerts; None: nobody is alerted.
     """
 
@@ -38,7 +41,13 @@ class Look:
 
 
 def look_after(
-    home: Home, conf: Path, streams: Streams, *, now_us: int, by: Lease | None = None
+    home: Home,
+    conf: Path,
+    streams: Streams,
+    *,
+    now_us: int,
+    by: Lease | None = None,
+    act: bool = True,
 ) -> Look:
     """Compares the streams and deliveries that should run with what runs, acts, keeps what was judged, and alerts.
 
@@ -48,6 +57,7 @@ def look_after(
         streams: the settings of streams; `running` says what should run.
         now_us: now, us since 1970.
         by: the lease of who looks after the home for as long as he lives, see `tick`.
+        act: False: what is to be done is said, and waits; nobody is alerted.
 
     Raises:
         ConfigError: the settings of deliveries or of alerts are wrong.
@@ -58,14 +68,18 @@ def look_after(
     if alerted is not None:
         begin_alerting(home)
     supervisor = job_supervisor(home, conf)
-    done = tick(supervisor, streams, now_us=now_us, deliveries=deliveries, by=by)
+    done = tick(
+        supervisor, streams, now_us=now_us, deliveries=deliveries, by=by, act=act
+    )
     beats = record_beats(home, streams, now_us=now_us)
     judged = all_healths(home, streams, deliveries, now_us=now_us)
     write_record(home.judged, {"ts": now_us, **judged})
-    notified = _notified(home, alerted)
+    notified = _notified(home, alerted) if act else None
     told = {
         **judged,
         **by_kind(done),
+        "late": late_days(home, streams) if act else {},
+        "supervised_by": holder_of(home, by, now_us=now_us),
         "beats": beats,
         "notifier": notifier,
         "notified": None if notified is None else asdict(notified),

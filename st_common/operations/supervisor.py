@@ -150,6 +150,7 @@ def tick(
     now_us: int,
     deliveries: Mapping[str, bool] | None = None,
     by: Lease | None = None,
+    act: bool = True,
 ) -> list[Action]:
     """Looks at every stream and delivery once and does what is to be done, in seconds.
 
@@ -163,10 +164,11 @@ def tick(
         now_us: The time in microseconds since 1970.
         deliveries: Whether each delivery shall run, by name.
         by: The lease of who ticks, where he looks after the home for as long as he lives.
+        act: False: nothing is done and nobody is alerted; what is to be done waits for a tick that acts.
 
     Returns:
-        What was done, stream by stream, a delivery as "delivery NAME"; empty also while another tick is at work, or
-        another process looks after the home.
+        What was done, or is to be done, stream by stream, a delivery as "delivery NAME"; empty also while another tick
+        is at work, or another process looks after the home.
     """
     with _alone(supervisor.home, now_us=now_us) as mine:
         if not mine or not is_mine(supervisor.home, by, now_us=now_us):
@@ -175,7 +177,7 @@ def tick(
         return [
             action
             for ward in wards
-            for action in _tended(supervisor, ward, now_us=now_us)
+            for action in _tended(supervisor, ward, now_us=now_us, act=act)
         ]
 
 
@@ -273,28 +275,34 @@ def _launched(home: Home, kind: str) -> list[str]:
     return sorted(path.parent.name for path in (home.root / kind).glob("*/engine.json"))
 
 
-def _tended(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
+def _tended(
+    supervisor: Supervisor, ward: _Ward, *, now_us: int, act: bool
+) -> list[Action]:
     """As `_tend`; where the disk takes nothing it alerts, at each tick, and the others get their turn all the same."""
     try:
-        return _tend(supervisor, ward, now_us=now_us)
+        return _tend(supervisor, ward, now_us=now_us, act=act)
     except (StorageError, OSError) as error:
         action = _alert(ward.label, f"it is left as it is: {refused(error)}")
-        _say(supervisor.home, action, now_us=now_us)
+        if act:
+            _say(supervisor.home, action, now_us=now_us)
         return [action]
 
 
-def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
+def _tend(
+    supervisor: Supervisor, ward: _Ward, *, now_us: int, act: bool
+) -> list[Action]:
     memory = Memory.from_json(memory_record(ward.folder))
+    set_aside = partial(_set_aside, supervisor, ward, memory, now_us=now_us, act=act)
     if ward.wrong:
-        return _set_aside(
-            supervisor, ward, memory, (BAD_CONFIG, ward.wrong), now_us=now_us
-        )
+        return set_aside((BAD_CONFIG, ward.wrong))
     try:
         looked = observe(ward.folder, wanted=ward.wanted, now_us=now_us)
         seen = replace(looked, stream=ward.label, basis=ward.basis)
     except (FairwayError, OSError) as error:
-        return _set_aside(supervisor, ward, memory, (UNSEEN, str(error)), now_us=now_us)
+        return set_aside((UNSEEN, str(error)))
     decision = decide(seen, memory, now_us=now_us, limits=supervisor.limits)
+    if decision.actions and not act:
+        return list(decision.actions)
     for action in decision.actions:
         if action.kind is ActionKind.ALERT:
             _say(supervisor.home, action, now_us=now_us)
@@ -310,7 +318,9 @@ def _tend(supervisor: Supervisor, ward: _Ward, *, now_us: int) -> list[Action]:
         # Nothing was started: a cluster that is away for long is no crash loop, and may be why others ended.
         kept = replace(decision.memory, starts_us=(), tripped="")
         write_record(ward.folder / MEMORY_FILE, {**kept.to_json(), "health": UNSEEN})
-        return _set_aside(supervisor, ward, kept, (UNSEEN, str(error)), now_us=now_us)
+        return _set_aside(
+            supervisor, ward, kept, (UNSEEN, str(error)), now_us=now_us, act=act
+        )
 
 
 def _set_aside(
@@ -320,11 +330,14 @@ def _set_aside(
     why: tuple[str, str],
     *,
     now_us: int,
+    act: bool,
 ) -> list[Action]:
     """Alerts once that something can be neither judged nor tended, for a condition and a reason; it stays as it is."""
     condition, reason = why
     action = _alert(ward.label, f"{condition}: {reason}")
     is_news = memory.condition != condition
+    if is_news and not act:
+        return [action]
     if is_news:
         _say(supervisor.home, action, now_us=now_us)
     if is_news or memory.why != reason:

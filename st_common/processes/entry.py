@@ -9,7 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from st_common.config.environment import conf_dir, home_dir
+from st_common.config.environment import conf_dir, home_dir, take_outcome_file
 from st_common.config.home import Home
 from st_common.config.parameters import Program
 from st_common.config.redaction import redacted
@@ -57,6 +57,7 @@ def finish(
         code_of: the exit code that goes with a summary.
         is_told: the run is one of those that lineage tells of.
     """
+    outcome = take_outcome_file()
     try:
         with telling_of(arguments) if is_told else nullcontext(Ending()) as ending:
             summary = work(arguments)
@@ -67,10 +68,19 @@ def finish(
         told = of_spark(missing(refused(error)))
         if not isinstance(told, FairwayError):
             raise
-        print(f"error: {one_line(redacted(str(told)))}", file=sys.stderr, flush=True)
+        why = one_line(redacted(str(told)))
+        print(f"error: {why}", file=sys.stderr, flush=True)
+        _leave(outcome, told.exit_code, error=why)
         return told.exit_code
     print(json.dumps(summary), flush=True)
+    _leave(outcome, code, summary=summary)
     return code
+
+
+def _leave(path: Path | None, code: int, **told: object) -> None:
+    """Leaves how a job ended where Airflow reads it: what spark-submit prints and gives back is not the job's alone."""
+    if path is not None:
+        path.write_text(json.dumps({"code": code, **told}))
 
 
 def telling_of(arguments: argparse.Namespace) -> AbstractContextManager[Ending]:

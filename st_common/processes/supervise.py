@@ -1,4 +1,4 @@
-"""Ticks of the supervisor: `python -m st_common.processes.supervise --home H [--retry STREAM | --every 60]`."""
+"""Ticks of the supervisor: `python -m st_common.processes.supervise --home H [--look|--retry STREAM|--every 60]`."""
 
 import argparse
 import signal
@@ -25,13 +25,14 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
         ConfigError: what may start again is named, and the ticks have no end.
     """
     if arguments.every is not None:
-        raise ConfigError("--retry is for one tick", hint="leave --every out")
+        raise ConfigError("--retry and --look are for once", hint="leave --every out")
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf)
     if arguments.retry:
         retry(home, arguments.retry)
-    done = look_after(home, conf, streams, now_us=time.time_ns() // 1000)
+    now_us = time.time_ns() // 1000
+    done = look_after(home, conf, streams, now_us=now_us, act=not arguments.look)
     if done.notified is not None and done.notified.reason:
         print(f"WRONG: alerts: {done.notified.reason}", file=sys.stderr, flush=True)
     return done.told
@@ -64,7 +65,7 @@ def supervise_on(arguments: argparse.Namespace) -> int:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ticks once, or on and on, as `programs.SUPERVISE` is given it; gives back the exit code."""
-    if arguments.every is None or arguments.retry:
+    if arguments.every is None or arguments.retry or arguments.look:
         return finish(supervise, arguments, is_told=False)
     return supervise_on(arguments)
 

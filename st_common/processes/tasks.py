@@ -11,7 +11,6 @@ from st_common.batch.days import (
     Again,
     WholeDays,
     check_closed,
-    engine_of,
     whole_days,
 )
 from st_common.batch.reprocess import reprocess as by_days
@@ -123,7 +122,7 @@ def reprocess(
     days = _days(given, trial)
     if given.stream:
         streams = {given.stream: stream_of(streams, given.stream)}
-    plan = plan_runs(home, streams, days, wait_s=given.wait)
+    plan = plan_runs(home, streams, days, wait_s=given.wait, engine=given.engine)
     note = "" if days is None else days.note
     if given.plan:
         return Reprocessed(plan=plan, note=note)
@@ -132,9 +131,7 @@ def reprocess(
     done, failed = {}, {}
     for run in plan.runs:
         try:
-            done[run.stream] = _fold(
-                home, streams[run.stream], run, given.engine, trial
-            )
+            done[run.stream] = _fold(home, streams[run.stream], run, trial)
         except (FairwayError, OSError) as error:
             if given.stream:
                 raise
@@ -167,10 +164,9 @@ def _fold(
     home: Home,
     stream: StreamSettings,
     run: Run,
-    engine: str | None,
     trial: Trial | None,
 ) -> Again:
-    if engine_of(home, stream.name, engine) == "local":
+    if run.engine == "local":
         return by_days(home, stream, run.since, run.until, trial)
     from st_common.spark.batch_days import reprocess_on_spark
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Page
+from playwright.sync_api import Locator, Page
 
 from st_common import tables
 from st_common.config.home import Home
@@ -69,6 +69,48 @@ def test_a_form_refuses_what_is_wrong_and_what_it_does_not_have(
     assert "has no parameter 'regionen'" in (noted(served, "prepartition", run) or "")
 
 
+WRONG = {
+    "osm_static_load": {"file": "x.osm.pbf", "layers": "No Name"},
+    "prepartition": {"group": "No Name"},
+    "reprocess": {"stream": "--home"},
+    "stream_supervisor": {"retry": "../x"},
+    "dq_report": {"stream": "No Name"},
+    "maintenance": {"configuration": '{"engine": "flink"}'},
+    "rebalance": {"configuration": '{"engine": "flink"}'},
+}
+"""For each DAG what its form, or the JSON below it, is filled in with, one of which is wrong."""
+
+
+@pytest.mark.spec("C3", "C9")
+@pytest.mark.parametrize(
+    "dag", sorted(path.stem for path in (ROOT / "dags").glob("[a-z]*.py"))
+)
+def test_the_page_of_every_dag_refuses_a_wrong_value(
+    served: Served, page: Page, dag: str
+) -> None:
+    path = f"dags/{dag}/dagRuns?run_type=manual"
+    before = served.rest.get(path)["total_entries"]
+    form = opened(served, page, dag)
+    unpause = form.get_by_text("on trigger")
+    if unpause.count():
+        unpause.click()
+    for name, text in WRONG[dag].items():
+        if name == "configuration":
+            form.get_by_text("Advanced Options").click()
+            form.locator(".monaco-editor").click()
+            page.keyboard.press("Control+A")
+            page.keyboard.press("Delete")
+            page.keyboard.type(text)
+        else:
+            form.locator(f'[name="element_{name}"]').fill(text)
+    with page.expect_response(lambda one: one.url.endswith("/dagRuns")) as answer:
+        form.get_by_role("button", name="Trigger").click()
+    assert answer.value.status == 400
+    assert "Invalid input for param" in answer.value.json()["detail"]
+    page.get_by_text("Failed to Trigger Dag").first.wait_for()
+    assert served.rest.get(path)["total_entries"] == before
+
+
 @pytest.mark.spec("C4")
 def test_only_what_works_on_its_interval_is_backfilled(served: Served) -> None:
     days = {"from_date": f"{DAYS[0]}T00:00:00Z", "to_date": f"{DAYS[-1]}T23:00:00Z"}
@@ -78,7 +120,7 @@ def test_only_what_works_on_its_interval_is_backfilled(served: Served) -> None:
 
 @pytest.mark.spec("C4", "X6")
 def test_a_stream_is_started_brought_back_after_a_kill_and_stopped(
-    served: Served,
+    served: Served, page: Page
 ) -> None:
     installation = served.installation
     installation.register(
@@ -89,8 +131,8 @@ def test_a_stream_is_started_brought_back_after_a_kill_and_stopped(
             f"a,2024-03-{day:02}T08:00:00Z,8.5,47.3",
             f"b,2024-03-{day:02}T08:00:05Z,8.6,47.5",
         )
+    wait(lambda: waits(served) == 2, "home and stream are watched")
     installation.set(running=True)
-    served.run("stream_supervisor")
     wait(lambda: installation.committed() > 0, "the first rows are committed")
     killed = installation.pid()
     assert killed is not None
@@ -98,8 +140,7 @@ def test_a_stream_is_started_brought_back_after_a_kill_and_stopped(
     wait(lambda: installation.pid() is None, "the engine is gone")
     position = installation.committed()
     installation.arrives("a,2024-03-13T08:00:00Z,8.5,47.3")
-    while installation.pid() in (None, killed):
-        served.run("stream_supervisor")
+    wait(lambda: installation.pid() not in (None, killed), "it is brought back")
     wait(lambda: installation.committed() > position, "the rows after it are committed")
     status = read_status(installation.folder)
     assert status is not None
@@ -108,8 +149,30 @@ def test_a_stream_is_started_brought_back_after_a_kill_and_stopped(
     assert (first.level, first.text.split(":")[0]) == ("error", "dead")
 
     installation.set(running=False)
-    while installation.pid() is not None:
-        served.run("stream_supervisor")
+    wait(lambda: installation.pid() is None, "the engine is stopped")
+
+    wait(lambda: waits(served) == 2, "home and stream are watched again")
+    run = pressed(
+        served, opened(served, page, "stream_supervisor"), "stream_supervisor"
+    )
+    state = served.rest.ended("stream_supervisor", run, within_s=300)
+    assert state == "success", "what watched made room"
+    runs = served.rest.get("dags/stream_supervisor/dagRuns")["dag_runs"]
+    (red,) = [run["dag_run_id"] for run in runs if run["state"] == "failed"]
+    assert served.tasks("stream_supervisor", red) == {
+        "tick": "success",
+        "wards": "success",
+        "watch[0]": "success",
+        "watch[1]": "failed",
+    }
+    assert "taxis: dead: " in (noted(served, "stream_supervisor", red) or "")
+    assert len(runs) < 15, "a run lasts until there is something to do"
+
+
+def waits(served: Served) -> int:
+    """How many tasks of the supervisor wait without a worker."""
+    path = "dags/stream_supervisor/dagRuns/~/taskInstances?state=deferred"
+    return int(served.rest.get(path)["total_entries"])
 
 
 @pytest.mark.spec("C3", "C9")
@@ -119,21 +182,32 @@ def test_the_form_in_the_page_partitions_and_layers_and_streams_follow(
     home = served.installation.home
     file = tmp_path / "parks.geojson"
     file.write_text(PARKS)
-    assert served.run("osm_static_load", layer="parks", file=str(file)) == "success"
+    form = opened(served, page, "osm_static_load")
+    form.locator('[name="element_file"]').fill(str(file))
+    form.locator('[name="element_layers"]').fill("parks\nnone=unknown")
+    run = pressed(served, form, "osm_static_load")
+    assert served.rest.ended("osm_static_load", run, within_s=600) == "failed"
+    assert served.tasks("osm_static_load", run) == {
+        "layers": "success",
+        "load_layer[0]": "success",
+        "load_layer[1]": "failed",
+        "rebalance": "success",
+    }
+    note = noted(served, "osm_static_load", run) or ""
+    assert "load_layer: parks: " in note
+    assert "load_layer: none: wrong settings: " in note
     assert regions_with(home, "parks") == {"0"}
 
     page.goto(f"{served.setup.url}/dags")
     page.get_by_text("stream_supervisor").first.wait_for()
     shot(page, "dags")
-    page.goto(f"{served.setup.url}/dags/prepartition")
-    page.get_by_role("button", name="Trigger Dag").click()
-    form = page.get_by_role("dialog")
+    form = opened(served, page, "prepartition")
     form.locator("#element_strategy").click()
     page.get_by_role("option", name="elements").click()
     form.locator('[name="element_first"]').fill("4")
     form.locator('[name="element_regions"]').fill("2")
     shot(page, "form")
-    form.get_by_role("button", name="Trigger").click()
+    pressed(served, form, "prepartition")
 
     wait(lambda: current(home, "default").version == 1, "regions are stored")
     assert len(current(home, "default").region_id) == 2
@@ -141,6 +215,29 @@ def test_the_form_in_the_page_partitions_and_layers_and_streams_follow(
     assert len(regions_with(home, "parks")) == 2
     wait(lambda: told(home)[-1:] == [2], "the stream is told")
     assert told(home) == [1, 2]
+
+
+def opened(served: Served, page: Page, dag: str) -> Locator:
+    """The form of a DAG in the page of Airflow."""
+    page.goto(f"{served.setup.url}/dags/{dag}")
+    page.get_by_role("button", name="Trigger Dag").click()
+    form = page.get_by_role("dialog")
+    form.get_by_role("button", name="Trigger").wait_for()
+    return form
+
+
+def pressed(served: Served, form: Locator, dag: str) -> str:
+    """Presses the button of a form; the id of the run that comes of it."""
+    path = f"dags/{dag}/dagRuns?run_type=manual&order_by=-run_after&limit=1"
+
+    def newest() -> str:
+        runs = served.rest.get(path)["dag_runs"]
+        return str(runs[0]["dag_run_id"]) if runs else ""
+
+    before = newest()
+    form.get_by_role("button", name="Trigger").click()
+    wait(lambda: newest() != before, f"{dag} runs")
+    return newest()
 
 
 def regions_with(home: Home, layer: str) -> set[str]:
@@ -163,14 +260,27 @@ def noted(served: Served, dag: str, run: str) -> str | None:
     return note
 
 
+@pytest.mark.spec("C3", "C5", "C6", "C9")
+@pytest.mark.parametrize(
+    "dag", ["prepartition", "rebalance", "reprocess", "maintenance"]
+)
+def test_a_dag_that_is_pressed_with_its_defaults_does_its_work(
+    served: Served, page: Page, dag: str
+) -> None:
+    """Beside them `stream_supervisor`, `osm_static_load` and `dq_report`, which other tests press."""
+    run = pressed(served, opened(served, page, dag), dag)
+    state = served.rest.ended(dag, run, within_s=900)
+    assert state == "success", (noted(served, dag, run), served.tasks(dag, run))
+
+
 @pytest.mark.spec("C9")
 def test_streams_maps_and_reports_are_within_reach_of_the_page(
     served: Served, page: Page
 ) -> None:
-    served.rest.unpause("dq_report")
-    run = served.rest.trigger("dq_report", stream=["taxis"], engine="local")
+    run = pressed(served, opened(served, page, "dq_report"), "dq_report")
     served.rest.ended("dq_report", run, within_s=600)  # red where data break a rule
-    assert "draw: pages 1, without_fixes 0" in (noted(served, "dq_report", run) or "")
+    note = noted(served, "dq_report", run) or ""
+    assert "draw: taxis: pages 1, without_fixes 0" in note
     page.goto(f"{served.setup.url}/")
     page.get_by_role("link", name="Fairway", exact=True).click()
     frame = page.frame_locator("iframe")
@@ -188,7 +298,7 @@ def test_streams_maps_and_reports_are_within_reach_of_the_page(
 
     import httpx
 
-    links = f"dags/dq_report/dagRuns/{run}/taskInstances/draw/links"
+    links = f"dags/dq_report/dagRuns/{run}/taskInstances/draw/links?map_index=0"
     shown_links = served.rest.get(links)["extra_links"]
     assert shown_links["Live page"] == f"{served.setup.url}/fairway/page#tab=queries"
     report = shown_links["Report"]

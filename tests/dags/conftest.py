@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from tests.kit.local_airflow.setup import connection
+
 ROOT = Path(__file__).resolve().parents[2]
 collect_ignore_glob = [] if importlib.util.find_spec("airflow") else ["*"]
 
@@ -20,6 +22,7 @@ AIRFLOW_HOME = Path(tempfile.mkdtemp(prefix="fairway-airflow-"))
 atexit.register(shutil.rmtree, AIRFLOW_HOME, ignore_errors=True)
 os.environ.update(
     AIRFLOW_HOME=str(AIRFLOW_HOME),
+    AIRFLOW_CONN_FAIRWAY=connection(),
     AIRFLOW__CORE__DAGS_FOLDER=str(ROOT / "dags"),
     AIRFLOW__CORE__LOAD_EXAMPLES="False",
     AIRFLOW__CORE__UNIT_TEST_MODE="False",

@@ -4,6 +4,8 @@ import socket
 import threading
 from collections.abc import Iterator
 from email import message_from_string
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -62,7 +64,18 @@ def summary(notifier: dict[str, Any] | None, *levels: str) -> dict[str, Any]:
         {"ts": 1, "stream": "taxis", "level": level, "text": "dead: process 7 is gone"}
         for level in levels
     ]
-    return {"alerts": alerts, "notifier": notifier}
+    healths = {"streams": {"taxis": "ok", "buses": "ok"}, "deliveries": {"hook": "ok"}}
+    return {**healths, "alerts": alerts, "notifier": notifier}
+
+
+def watched(ward: str, summary: dict[str, Any], run_type: str = "manual") -> str:
+    """What the task of a stream gives back after a tick; its notes go nowhere."""
+    from st_common.airflow.watching import WatchOperator
+
+    ti = SimpleNamespace(xcom_push=dict)
+    run = SimpleNamespace(run_type=run_type, dag_id="stream_supervisor")
+    task = WatchOperator(task_id="watch", ward=ward, summary=summary)
+    return task.execute({"ti": ti, "dag_run": run})
 
 
 @pytest.mark.spec("C4")
@@ -85,8 +98,8 @@ def test_an_error_is_mailed_by_airflows_notifier_and_makes_the_run_red(
     }
     monkeypatch.setattr(alerts, "get_current_context", dict)
     mailed = summary({"class": SMTP, "arguments": arguments}, "warning", "error")
-    with pytest.raises(AirflowFailException, match="taxis: dead: process 7 is gone"):
-        alerts.raise_alerts.function(mailed)
+    with pytest.raises(AirflowFailException, match="dead: process 7 is gone"):
+        watched("taxis", mailed)
     server.thread.join(timeout=60)
     mail = message_from_string(server.mail.replace("\r\n", "\n"))
     (page,) = [part for part in mail.walk() if part.get_content_type() == "text/html"]
@@ -107,9 +120,32 @@ def test_a_notifier_that_cannot_be_made_is_told_before_it_is_needed(
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from st_common.airflow.alerts import raise_alerts
+    from st_common.airflow.watching import wards
 
     wrong = summary({"class": name, "arguments": arguments})
     with pytest.raises(AirflowFailException, match=rf"operations.toml.*{said}"):
-        raise_alerts.function(wrong)
-    assert raise_alerts.function(summary(None, "warning")) == 1
+        wards.function(wrong)
+
+
+@pytest.mark.spec("C4")
+def test_an_error_is_red_for_what_it_concerns_alone_and_ends_the_run(
+    airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException, TaskDeferred
+
+    from st_common.airflow.watching import wards
+
+    monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path))
+    bad, quiet = summary(None, "error"), summary(None, "warning")
+    assert wards.function(bad) == ["home", "buses", "taxis", "delivery hook"]
+    with pytest.raises(AirflowFailException, match="process 7 is gone"):
+        watched("taxis", bad)
+    for other in ("home", "buses", "delivery hook"):
+        assert watched(other, bad, "scheduled") == "another one became worse"
+    bad["alerts"][0]["stream"] = "supervisor"
+    with pytest.raises(AirflowFailException, match="process 7 is gone"):
+        watched("home", bad)
+    assert watched("taxis", quiet) == "looked once", "what runs by hand"
+    with pytest.raises(TaskDeferred) as deferred:
+        watched("taxis", quiet, "scheduled")
+    assert deferred.value.trigger.argv[-5:-4] == ["--look"]

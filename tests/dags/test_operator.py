@@ -1,5 +1,6 @@
 """A job's exit code in Airflow's terms, its summary, and what a job gets to see of its surroundings."""
 
+import json
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,15 +16,18 @@ JOB = """
 import json, os, sys
 print("at work", flush=True)
 given = sys.argv[5:]
+def leave(code, **told):
+    with open(os.environ["FAIRWAY_OUTCOME"], "w") as file:
+        json.dump({"code": code, **told}, file)
+    sys.exit(code)
 if "parent" in given:
-    print(os.environ["FAIRWAY_LINEAGE_PARENT"], flush=True)
-    sys.exit(0)
+    leave(0, summary=json.loads(os.environ["FAIRWAY_LINEAGE_PARENT"]))
 if "warn" in given:
-    print(json.dumps({"given": given, "secrets": sorted(n for n in os.environ if "AIRFLOW" in n)}), flush=True)
+    leave(0, summary={"given": given, "secrets": sorted(n for n in os.environ if "AIRFLOW" in n)})
+if "crash" in given:
     print("a library says goodbye", file=sys.stderr)
-if "none" not in given and "warn" not in given:
-    print(f"error: {given}", file=sys.stderr)
-    sys.exit(int(given[0]))
+    os.kill(os.getpid(), 9)
+leave(int(given[0]), error=f"no such thing: {given}")
 """
 NOTED: list[tuple[str, str]] = []
 """What tasks handed on beside their summaries, the newest last."""
@@ -43,35 +47,37 @@ def context(**conf: object) -> dict[str, Any]:
     return {"outlet_events": {}, "dag": dag, "dag_run": run, "ti": ti}
 
 
+def connect(monkeypatch: pytest.MonkeyPatch, **extra: object) -> None:
+    """Says by the Connection of the environment where jobs are, and by what they are run."""
+    connection = {"conn_type": "spark", "host": "local[1]", "extra": extra}
+    monkeypatch.setenv("AIRFLOW_CONN_FAIRWAY", json.dumps(connection))
+
+
 @pytest.fixture
 def call(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs a stand-in for a job as a task and gives back what the task returns."""
-    from st_common.airflow import operator
-    from st_common.airflow.place import Place
+    from st_common.airflow.operator import JobOperator
 
     (tmp_path / "jobs").mkdir()
     (tmp_path / "jobs" / "fake.py").write_text(JOB)
-    place = Place(
-        home=tmp_path / "home",
-        conf=tmp_path / "conf",
-        root=tmp_path,
-        python=Path(sys.executable),
-    )
-    monkeypatch.setattr(operator, "find_place", lambda: place)
+    monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path / "home"))
+    connect(monkeypatch, python=sys.executable, root=str(tmp_path))
 
-    def call(*arguments: str) -> Any:
-        return operator.job_task("fake", "fake", *arguments).execute(context())
+    def call(*arguments: str, **options: Any) -> Any:
+        task = JobOperator(task_id="fake", job="fake", arguments=arguments, **options)
+        return task.execute(context())
 
-    return call
+    yield call
+    assert [*(tmp_path / "home" / "logs").iterdir()] == [], "no outcome is left"
 
 
 @pytest.mark.parametrize("code", [2, 3, 4])
 def test_what_cannot_get_better_fails_for_good(call: Any, code: int) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    with pytest.raises(AirflowFailException, match=rf"error: \['{code}'\]"):
+    with pytest.raises(AirflowFailException, match=rf"no such thing: \['{code}'\]"):
         call(str(code))
-    assert NOTED[-1][1].endswith(f"error: ['{code}']")
+    assert NOTED[-1][1].endswith(f"no such thing: ['{code}']")
 
 
 @pytest.mark.parametrize("code", [1, 75])
@@ -83,13 +89,29 @@ def test_what_may_pass_is_tried_again(call: Any, code: int) -> None:
     assert not isinstance(caught.value, AirflowFailException)
 
 
-def test_the_summary_is_the_last_json_line_and_airflows_secrets_stay_with_airflow(
+def test_wrong_settings_that_somebody_may_mend_are_tried_again(call: Any) -> None:
+    from airflow.sdk.exceptions import AirflowException, AirflowFailException
+
+    with pytest.raises(AirflowException, match="wrong settings") as caught:
+        call("2", may_pass=True)
+    assert not isinstance(caught.value, AirflowFailException)
+
+
+def test_a_job_that_was_killed_is_tried_again_and_its_last_words_are_told(
     call: Any,
 ) -> None:
-    summary = call("warn", "--group=", "--name=x y;$(z)")
-    assert summary == {"given": ["warn", "--name=x y;$(z)"], "secrets": []}
-    assert NOTED[-1] == ("fairway_note", "given 2, secrets 0")
-    assert call("none") == {}
+    from airflow.sdk.exceptions import AirflowException
+
+    with pytest.raises(AirflowException, match="code -9: a library says goodbye"):
+        call("crash")
+
+
+def test_a_summary_is_handed_on_and_airflows_secrets_stay_with_airflow(
+    call: Any,
+) -> None:
+    summary = call("warn", "--group=", "--name=x y;$(z)", more=["first"])
+    assert summary == {"given": ["first", "warn", "--name=x y;$(z)"], "secrets": []}
+    assert NOTED[-1] == ("fairway_note", "first: given 3, secrets 0")
 
 
 @pytest.mark.spec("S10")
@@ -110,13 +132,45 @@ def test_without_a_home_or_with_an_unknown_value_a_task_fails_for_good_and_says_
 ) -> None:
     from airflow.sdk.exceptions import AirflowFailException
 
-    from st_common.airflow.operator import job_task
+    from st_common.airflow.operator import JobOperator
 
+    task = JobOperator(task_id="fake", job="fake")
     monkeypatch.delenv("FAIRWAY_HOME", raising=False)
     with pytest.raises(AirflowFailException, match="FAIRWAY_HOME"):
-        job_task("fake", "fake").execute(context())
+        task.execute(context())
     with pytest.raises(AirflowFailException, match=r"'dya' \(it has: day\)"):
-        job_task("fake", "fake").execute(context(dya="2024-01-01"))
+        task.execute(context(dya="2024-01-01"))
+
+
+@pytest.mark.spec("C2")
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        (None, "there is no connection 'fairway' .*airflow connections add fairway"),
+        ({}, "names no python"),
+        ({"python": "/nowhere/python"}, "no file /nowhere/python on this worker"),
+        ({"python": sys.executable, "pyhton": "x"}, "its extra has no pyhton"),
+        ({"python": sys.executable, "root": "/nowhere"}, "no folder /nowhere/jobs"),
+        ({"python": sys.executable, "spark-submit": "/bin/sh"}, "spark-submit is"),
+    ],
+)
+def test_a_connection_that_lacks_something_is_named_with_what_to_do(
+    airflow_db: None,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    extra: dict[str, str] | None,
+    said: str,
+) -> None:
+    from airflow.sdk.exceptions import AirflowFailException
+
+    from st_common.airflow.operator import JobOperator
+
+    monkeypatch.setenv("FAIRWAY_HOME", str(tmp_path))
+    monkeypatch.delenv("AIRFLOW_CONN_FAIRWAY", raising=False)
+    if extra is not None:
+        connect(monkeypatch, **extra)
+    with pytest.raises(AirflowFailException, match=said):
+        JobOperator(task_id="fake", job="fake").execute(context())
 
 
 def test_a_note_has_the_numbers_of_a_summary_and_no_path() -> None:

@@ -37,14 +37,17 @@ def installation(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Installat
 
 @pytest.fixture
 def run(dagbag: Any, installation: Installation) -> RunDag:
-    """Runs a DAG with the values of its form, for a time; gives the state of each task and what it handed on."""
+    """Runs a DAG with the values of its form; gives each task's state and what it handed on, mapped ones by number."""
 
     def run(
         dag_id: str, at: datetime | None = None, **form: Any
     ) -> dict[str, tuple[str, Any]]:
         result = dagbag.dags[dag_id].test(logical_date=at, run_conf=form)
         return {
-            ti.task_id: (str(ti.state), ti.xcom_pull(task_ids=ti.task_id))
+            f"{ti.task_id} {ti.map_index}".removesuffix(" -1"): (
+                str(ti.state),
+                ti.xcom_pull(task_ids=ti.task_id, map_indexes=ti.map_index),
+            )
             for ti in result.get_task_instances()
         }
 
@@ -107,9 +110,15 @@ def test_a_stream_that_joins_objects_is_started_watched_restarted_and_stopped(
 
 
 def supervised(run: RunDag, *, alerts: str = "success") -> list[str]:
-    """What a tick of the supervisor did; a run that raises an alert is red, and each alert is raised once."""
+    """What a tick of the supervisor did; a stream with an alert is red, and each alert is raised once."""
     ran = run("stream_supervisor")
-    assert states(ran) == {"tick": "success", "raise_alerts": alerts}
+    assert states(ran) == {
+        "tick": "success",
+        "wards": "success",
+        "watch 0": "success",
+        "watch 1": alerts,
+    }
+    assert ran["wards"][1] == ["home", "taxis"]
     return [action["kind"] for action in ran["tick"][1]["actions"]]
 
 
@@ -136,7 +145,8 @@ def test_small_files_are_joined_and_those_of_closed_days_put_in_order(
         (installation.folder / "stop").unlink(missing_ok=True)
         installation.job("jobs.run_stream", "taxis", "--until-idle")
     ran = run("maintenance")
-    assert states(ran) == {"snapshot": "success", "maintain": "success"}
+    done = {"streams": "success", "snapshot 0": "success", "maintain": "success"}
+    assert states(ran) == done
     positions = table_of(ran, "positions/taxis")
     assert positions["files_before"] > positions["files_after"] == 1, "by size"
     installation.arrives("a,2024-03-10T00:00:10Z,8.7,47.3")
@@ -156,20 +166,34 @@ def table_of(ran: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 def test_a_run_about_a_closed_day_processes_it_again_and_names_streams_where_it_is_open(
     run: RunDag, installation: Installation
 ) -> None:
-    closed, still_open = (datetime(2024, 3, day, 4, tzinfo=UTC) for day in (10, 11))
-    for replaced in (True, False):
-        ran = run("reprocess", at=closed)
-        assert states(ran) == {"reprocess": "success"}
-        (day,) = ran["reprocess"][1]["streams"]["taxis"]["days"]
-        assert (day["day"], day["fixes"], day["replaced"]) == (
-            "2024-03-09",
-            6,
-            replaced,
-        )
-    assert run("reprocess", at=still_open)["reprocess"] == (
-        "success",
-        {"streams": {}, "open": ["taxis"], "failed": {}},
-    )
+    planned = {"plan": "success", "runs": "success"}
+    ran = run("reprocess")
+    assert states(ran) == {**planned, "reprocess 0": "success"}
+    assert the_day(ran) == ("2024-03-09", 6, True)
+    nothing = {**planned, "reprocess": "skipped"}
+    assert states(run("reprocess")) == nothing, "nothing is due"
+
+    installation.arrives("a,2024-03-09T23:59:58Z,8.7,47.3")
+    (installation.folder / "stop").unlink(missing_ok=True)
+    installation.job("jobs.run_stream", "taxis", "--until-idle")
+    tick = run("stream_supervisor")["tick"][1]
+    assert tick["late"] == {"taxis": "1 late fix came for 2024-03-09"}
+    ran = run("reprocess")
+    assert states(ran) == {**planned, "reprocess 0": "success"}
+    assert the_day(ran)[:2] == ("2024-03-09", 7)
+    assert run("stream_supervisor")["tick"][1]["late"] == {}
+
+    named = {"from_": "2024-03-09", "to": "2024-03-10", "stream": "taxis"}
+    assert the_day(run("reprocess", **named)) == ("2024-03-09", 7, False)
+    still_open = {"from_": "2024-03-10", "to": "2024-03-11"}
+    ran = run("reprocess", **named | still_open)
+    assert (states(ran), ran["plan"][1]["open"]) == (nothing, ["taxis"])
+
+
+def the_day(ran: Mapping[str, Any]) -> tuple[str, int, bool]:
+    """The day that a run of `reprocess` was about, its fixes, and whether it had other visits."""
+    (day,) = ran["reprocess 0"][1]["streams"]["taxis"]["days"]
+    return day["day"], day["fixes"], day["replaced"]
 
 
 @pytest.mark.spec("C8")
@@ -177,7 +201,8 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     run: RunDag, installation: Installation
 ) -> None:
     ran = run("dq_report", engine="local")
-    assert states(ran) == {"report": "success", "draw": "success"}
+    drawn = {"streams": "success", "draw 0": "success"}
+    assert states(ran) == {"report": "success", **drawn}
     assert (installation.home.reports / "streams/taxis.html").stat().st_size > 10_000
     (report,) = ran["report"][1]["days"]
     assert (report["day"], report["streams"], report["breaches"]) == (
@@ -189,7 +214,7 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     assert "positions/taxis" in page
     assert not re.search(r"(src|href)=\W*(http|//)", page)
     ran = run("dq_report", day="2024-03-11", engine="local")
-    assert states(ran) == {"report": "failed", "draw": "success"}
+    assert states(ran) == {"report": "failed", **drawn}
 
 
 @pytest.mark.spec("C8")
@@ -252,8 +277,10 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
     assert loaded["rows"] >= loaded["features"] > 10
     folders = list(installation.home.table("layers", "green").glob("region_id=*"))
     assert 1 < len(folders) <= by_sample["regions"]
-    assert states(run("osm_static_load", layer="green", file="absent.osm.pbf")) == {
-        "load_layer": "failed",
+    green = ["green=park,forest"]
+    assert states(run("osm_static_load", layers=green, file="absent.osm.pbf")) == {
+        "layers": "success",
+        "load_layer 0": "failed",
         "rebalance": "upstream_failed",
     }
 
@@ -266,10 +293,15 @@ def partitioned(run: RunDag, source: dict[str, str], **how: Any) -> tuple[Any, s
 
 
 def parks_loaded(run: RunDag, **source: str) -> Any:
-    """What a run of `osm_static_load` says of the parks and forests that it loaded."""
-    kinds = ["park", "forest"]
-    ran = run("osm_static_load", layer="green", kinds=kinds, **source)
-    assert states(ran) == {"load_layer": "success", "rebalance": "success"}
-    loaded = ran["load_layer"][1]
-    assert set(loaded["by_kind"]) <= set(kinds)
+    """What a run of `osm_static_load` says of parks and forests, loaded beside a layer that could not be."""
+    layers = ["green=park,forest", "none=unknown_kind"]
+    ran = run("osm_static_load", layers=layers, **source)
+    assert states(ran) == {
+        "layers": "success",
+        "load_layer 0": "success",
+        "load_layer 1": "failed",
+        "rebalance": "success",
+    }
+    loaded = ran["load_layer 0"][1]
+    assert set(loaded["by_kind"]) == {"park", "forest"}
     return loaded

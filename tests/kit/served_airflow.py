@@ -34,7 +34,8 @@ class Served:
         )
 
     def tasks(self, dag: str, run: str) -> dict[str, str]:
-        """The states of a run's tasks."""
+        """The states of a run's tasks; of mapped ones each, with its number: watch[0]."""
         path = f"dags/{dag}/dagRuns/{run}/taskInstances"
         tasks = self.rest.get(path)["task_instances"]
-        return {task["task_id"]: task["state"] for task in tasks}
+        named = ((f"{task['task_id']}[{task['map_index']}]", task) for task in tasks)
+        return {name.removesuffix("[-1]"): task["state"] for name, task in named}

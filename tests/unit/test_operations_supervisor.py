@@ -125,11 +125,17 @@ class Stage:
     def tick(self, stream: StreamSettings | None = TAXIS) -> list[str]:
         return [action.kind.value for action in self.actions(stream)]
 
-    def actions(self, stream: StreamSettings | None = TAXIS) -> list[Action]:
+    def look(self) -> list[str]:
+        return [action.kind.value for action in self.actions(act=False)]
+
+    def actions(
+        self, stream: StreamSettings | None = TAXIS, *, act: bool = True
+    ) -> list[Action]:
         return tick(
             self.supervisor,
             {"taxis": stream} if stream else {},
             now_us=time.time_ns() // 1000,
+            act=act,
         )
 
     def until(
@@ -199,6 +205,29 @@ def test_an_engine_that_was_killed_is_restarted(stage: Stage) -> None:
     assert read_status(stage.folder).epoch == 2
     assert stage.tick() == ["alert"]
     assert alerted(stage) == ["error dead", "info ok"]
+
+
+@pytest.mark.spec("C4")
+def test_a_look_finds_what_a_tick_then_does_and_does_nothing(stage: Stage) -> None:
+    assert [stage.look(), stage.look(), stage.tick()] == [["start"]] * 3
+    stage.until(stage.speaks)
+    assert stage.look() == []
+    first = stage.pid()
+    os.kill(first, signal.SIGKILL)
+    stage.until(lambda: stage.pid() is None)
+    assert [stage.look(), stage.look()] == [["alert", "restart"]] * 2
+    assert (alerted(stage), stage.pid()) == ([], None)
+    assert stage.tick() == ["alert", "restart"]
+    stage.until(stage.speaks)
+    assert stage.tick() == ["alert"]
+    os.kill(stage.pid(), signal.SIGSTOP)
+    bare_log(stage.folder / "log").append(b"id,t,x,y\n", arrival_us=1)
+    stage.until(lambda: bool(stage.look()))
+    assert alerted(stage) == ["error dead", "info ok"], (
+        "looks find it, and alert nobody"
+    )
+    assert "alert" in stage.tick()
+    assert alerted(stage)[2:] == ["error stuck"]
 
 
 def test_an_engine_that_hangs_is_asked_killed_and_restarted(stage: Stage) -> None:
@@ -445,6 +474,8 @@ def test_the_job_does_one_tick_and_says_what_it_found(
         "deliveries": {},
         "actions": [],
         "alerts": [],
+        "late": {},
+        "supervised_by": "",
         "beats": 0,
         "notified": None,
         "notifier": None,

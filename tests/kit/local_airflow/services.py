@@ -13,7 +13,7 @@ from typing import Any
 
 import psutil
 
-from st_common.airflow.place import ROOT
+from st_common.airflow.installation import ROOT
 from st_common.errors import TransientError
 from st_common.operations.process import Owner, lives, owner_of, session_of
 from st_common.operations.records import private_append, read_record, write_record

@@ -1,12 +1,13 @@
 """What a local Airflow is made of: its folder, ports and secrets, and the variables by which Airflow reads them."""
 
 import base64
+import json
 import os
 import secrets
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from st_common.airflow.place import ROOT, job_environment
+from st_common.airflow.installation import ROOT, job_environment
 from st_common.operations.records import read_record, write_record
 from tests.kit.local_airflow.postgres import DATABASE, USER
 from tests.kit.ports import free_ports
@@ -105,10 +106,27 @@ def airflow_environment(
         "FAIRWAY_HOME": str(home),
         "FAIRWAY_CONF": str(conf),
         "AIRFLOW_HOME": str(setup.folder),
+        "AIRFLOW_CONN_FAIRWAY": connection(),
         "PATH": f"{ROOT / '.venv-airflow' / 'bin'}:{os.environ.get('PATH', os.defpath)}",
     }
     options = _options(setup) | {"AIRFLOW__CORE__PARALLELISM": str(parallel)}
     return job_environment(os.environ) | given | options
+
+
+def connection(**extra: str) -> str:
+    """The Connection by which tasks run jobs with the Python of this checkout, on Spark of this machine.
+
+    Args:
+        **extra: what it says beside it.
+    """
+    python = str(ROOT / ".venv" / "bin" / "python")
+    return json.dumps(
+        {
+            "conn_type": "spark",
+            "host": "local[*]",
+            "extra": {"python": python, **extra},
+        }
+    )
 
 
 def _options(setup: Setup) -> dict[str, str]:
