@@ -21,6 +21,7 @@ from st_common.operations.beats import record_beats
 from st_common.operations.decide import by_kind
 from st_common.operations.judged import all_healths
 from st_common.operations.lease import Lease
+from st_common.operations.log_files import rotate_logs
 from st_common.operations.records import write_record
 from st_common.operations.supervising import holder_of
 from st_common.operations.supervisor import job_supervisor, tick
@@ -51,6 +52,8 @@ def look_after(
 ) -> Look:
     """Compares the streams and deliveries that should run with what runs, acts, keeps what was judged, and alerts.
 
+    Logs of processes that have grown are rotated.
+
     Args:
         home: the home folder.
         conf: the folder of the settings.
@@ -68,6 +71,8 @@ def look_after(
     if alerted is not None:
         begin_alerting(home)
     supervisor = job_supervisor(home, conf)
+    if act:
+        rotate_logs(home)
     done = tick(
         supervisor, streams, now_us=now_us, deliveries=deliveries, by=by, act=act
     )

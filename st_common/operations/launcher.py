@@ -10,7 +10,6 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from io import FileIO
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -36,7 +35,6 @@ from st_common.operations.status import read_exit, write_exit
 
 ENGINE_FILE = "engine.json"
 LOG_FILE = "engine.log"
-_LOG_LIMIT = 16 << 20
 _LAST_BYTES = 4096
 _LOST_S = 180.0  # a driver whose id was lost with the master's answer counts as living so long
 
@@ -223,7 +221,7 @@ def launch(
     """
     with held_lock(folder / ".launch.lock"):
         _refuse_second(folder, command, now_us=now_us)
-        with _open_log(folder) as log:
+        with private_append(folder / LOG_FILE) as log:
             process = subprocess.Popen(  # noqa: S603 - the command is built by the supervisor, never by a shell
                 list(command),
                 stdin=subprocess.DEVNULL,
@@ -301,10 +299,3 @@ def _record(folder: Path, owner: Owner, command: Sequence[str]) -> None:
         folder / ENGINE_FILE,
         {**owner.to_json(), "command": list(command), "log": str(folder / LOG_FILE)},
     )
-
-
-def _open_log(folder: Path) -> FileIO:
-    path = folder / LOG_FILE
-    if path.exists() and path.stat().st_size > _LOG_LIMIT:
-        path.replace(path.with_suffix(".log.1"))
-    return private_append(path)

@@ -17,6 +17,7 @@ from st_common.config.spark import SparkSettings
 from st_common.errors import ConfigError
 from st_common.extras import java_line
 from st_common.operations.doctor import jars_problem, java_problem
+from st_common.operations.log_files import rotate
 from st_common.operations.standalone import UnreachableError
 
 _CLASSES = ("delta-", "sedona-")
@@ -260,6 +261,7 @@ def _printing_to(log_file: Path | None) -> Iterator[None]:
         yield
         return
     log_file.parent.mkdir(parents=True, exist_ok=True)
+    rotate(log_file)
     sys.stdout.flush()
     sys.stderr.flush()
     before = [os.dup(fd) for fd in (1, 2)]
