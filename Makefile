@@ -42,10 +42,10 @@ help: ## this list
 # --- set-up: done once, then again only for what has changed -------------------------------------------------------------
 
 .PHONY: setup
-setup: setup-run jars/kafka/.complete jars/spark-kafka/.complete jars/python/.complete ## look at the machine; both Python environments, Spark's jars, the page, what tests need (no network when nothing has changed)
+setup: setup-run page jars/kafka/.complete jars/spark-kafka/.complete jars/python/.complete ## look at the machine; both Python environments, Spark's jars, the page, what tests need (no network when nothing has changed)
 
 .PHONY: setup-run
-setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete page # what an image needs: no tests
+setup-run: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete # what an image needs: no tests, and no Node, for the page comes from a stage of its own
 
 .PHONY: preflight
 preflight: # whether this machine has what is needed: Python 3.11, Java 17 or 21, Maven, Node 20, memory, disk
@@ -108,9 +108,9 @@ jars/python/.complete: pom-python.xml requirements/jars-python.sha256 | prefligh
 	@rm -r jars/python/org jars/python/META-INF jars/python/*.jar && chmod +x jars/python/3.14/bin/*
 	@touch $@
 
-# The page that `fairway serve` gives out: made anew when its sources or its lock have changed.
+# The page that `fairway serve` gives out: made anew when its sources or its lock have changed. An image has no sources of it.
 PAGE := st_common/server/page_files
-PAGE_SOURCES := $(shell find web/src -type f) web/build.mjs web/tsconfig.json
+PAGE_SOURCES := $(shell find web/src -type f 2>/dev/null) web/build.mjs web/tsconfig.json
 
 .PHONY: page
 page: $(PAGE)/.built # made of web/, and made anew by each target that shows it

@@ -58,7 +58,9 @@ def maven_problem() -> str | None:
 
 
 def node_problem() -> str | None:
-    """Whether Node and npm, which build the page, are missing or too old."""
+    """Whether Node and npm, which build the page, are missing or too old, where there is a page to build."""
+    if not Path("web").is_dir():
+        return None
     match = re.match(r"v(\d+)", _first_line(["node", "--version"]) or "")
     hint = f"install Node {NODE_VERSION} or newer, with npm"
     if not match:

@@ -30,7 +30,9 @@ def say(command: Path, text: str) -> None:
     command.chmod(command.stat().st_mode | stat.S_IXUSR)
 
 
-def preflight(machine: Path, **environment: str) -> tuple[int, list[str]]:
+def preflight(
+    machine: Path, cwd: Path = PREFLIGHT.parents[1], **environment: str
+) -> tuple[int, list[str]]:
     clean = {
         name: value
         for name, value in os.environ.items()
@@ -39,6 +41,7 @@ def preflight(machine: Path, **environment: str) -> tuple[int, list[str]]:
     enough = {"FAIRWAY_MIN_MEMORY_GB": "0", "FAIRWAY_MIN_DISK_GB": "0"}
     done = subprocess.run(
         [sys.executable, PREFLIGHT],
+        cwd=cwd,
         env={**clean, **enough, "PATH": str(machine), **environment},
         capture_output=True,
         text=True,
@@ -96,6 +99,16 @@ def test_what_is_missing_is_named_in_one_line(machine: Path, command: str):
     assert code == 2
     assert len(lines) == 1
     assert command in lines[0]
+
+
+def test_node_is_needed_only_where_there_is_a_page_to_build(
+    machine: Path, tmp_path_factory: pytest.TempPathFactory
+):
+    (machine / "node").unlink()
+    image = tmp_path_factory.mktemp("image")
+    assert preflight(machine, image) == (0, [])
+    (image / "web").mkdir()
+    assert preflight(machine, image)[0] == 2
 
 
 def test_java_home_counts_before_the_path(machine: Path):
