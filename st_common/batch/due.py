@@ -131,23 +131,25 @@ def _days(since: date, until: date) -> list[date]:
 def _late(
     processed: Mapping[date, Processed], counts: Mapping[date, int], before: int
 ) -> list[str]:
-    """How many fixes came for processed days since, in words; nothing where none did."""
-    first = min(processed, default=None)
-    late = {day: counts.get(day, 0) - one.of_day for day, one in processed.items()}
-    days = [day for day, count in late.items() if count > 0]
-    count = sum(late[day] for day in days)
-    older = 0
-    if first is not None:
-        older = before - (processed[first].fixes - processed[first].of_day)
-    if count + max(older, 0) == 0:
+    """How many fixes came since for days that were processed, or for days before, in words; nothing where none did.
+
+    Args:
+        processed: by day, one at least.
+        counts: how many fixes each day has now.
+        before: how many fixes there are now before the first of the days.
+    """
+    first = min(processed)
+    seen = processed[first].fixes - processed[first].of_day
+    came = {f"days before {first}": before - seen}
+    came |= {
+        str(day): counts.get(day, 0) - one.of_day for day, one in processed.items()
+    }
+    late = {where: count for where, count in came.items() if count > 0}
+    if not late:
         return []
-    where = f"days before {first}" if older > 0 else f"{days[0]}"
-    others = " and later days" if len(days) > (older <= 0) else ""
-    return [f"{_late_fixes(count + max(older, 0))} came for {where}{others}"]
-
-
-def _late_fixes(count: int) -> str:
-    return f"{count:,} late fix{'es' * (count != 1)}"
+    count, others = sum(late.values()), " and later days" if len(late) > 1 else ""
+    fixes = f"{count:,} late fix{'es' * (count != 1)}"
+    return [f"{fixes} came for {next(iter(late))}{others}"]
 
 
 def _missing(days: list[date]) -> list[str]:

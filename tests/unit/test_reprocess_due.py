@@ -243,3 +243,11 @@ def test_a_stream_of_which_it_cannot_be_said_what_is_due_has_a_run_that_says_why
     assert summary["failed"] == {"taxis": planned["why"]}
     code, error = job(home, capsys, "taxis")
     assert (code, error) == (2, f"error: {planned['why']}\n")
+
+
+def test_a_plan_is_no_run_that_lineage_tells_of(home, capsys):
+    (home.root / "conf" / "operations.toml").write_text('[lineage]\nto = "file"\n')
+    assert job(home, capsys, "--plan")[0] == fairway(home, "--plan")[0] == 0
+    assert not list((home.root / "lineage").glob("*.jsonl"))
+    assert job(home, capsys)[0] == 0
+    assert list((home.root / "lineage").glob("*.jsonl"))
