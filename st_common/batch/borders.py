@@ -7,12 +7,11 @@ late fixes came, is passed over.
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, timedelta
+from datetime import date
 
 import pyarrow as pa
 
-from st_common import tables
-from st_common.batch.ordered import count_fixes
+from st_common.batch.processed import FOLDER, fixes_before
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
 from st_common.engine.statements import Reached
@@ -24,8 +23,6 @@ from st_common.operators.state.state import State
 from st_common.record import opened, sealed
 from st_common.storage import LocalStorage
 
-FOLDER = "batch"
-"""Of a stream's folder: what batch runs keep."""
 _MOST = 40  # of the newest days; of each month before them the first that is there
 _HEAD, _STATE, _MEMBERS = ".json", ".state", ".arrow"
 
@@ -190,15 +187,6 @@ def surplus(days: Sequence[date], kept: date) -> list[date]:
             gone.append(day)
         months.add(month)
     return gone
-
-
-def fixes_before(home: Home, stream: str, day: date) -> int:
-    """How many fixes were archived of the days before one, those that were purged since too.
-
-    All that is purged is taken for older than the day: of one that is not, the number fits no border that was kept.
-    """
-    purged = tables.purged_rows(home.table("positions", stream))
-    return purged + count_fixes(home, stream, None, day - timedelta(days=1))
 
 
 def _to_bytes(members: pa.Table) -> bytes:

@@ -12,9 +12,13 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import date, timedelta
 
-from st_common import tables
 from st_common.batch.ordered import fixes_of_days
-from st_common.batch.processed import Processed, last_purged, processed_days
+from st_common.batch.processed import (
+    Processed,
+    fixes_before,
+    last_purged,
+    processed_days,
+)
 from st_common.batch.reprocess import BatchArm
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -83,8 +87,7 @@ def _due_since(
     """What is due of a stream of which days were processed, one at least whose fixes are all there."""
     settings = BatchArm.of(home, stream).settings_digest
     first, last = min(processed), max(processed)
-    before = tables.purged_rows(home.table("positions", stream.name))
-    before += sum(count for day, count in counts.items() if day < first)
+    before = fixes_before(home, stream.name, first)
     stale, fixes = None, before
     for day in _days(first, until):
         fixes += counts.get(day, 0)

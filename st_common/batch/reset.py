@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from st_common import tables
-from st_common.batch import borders
+from st_common.batch.processed import FOLDER
 from st_common.batch.trial import trial_tables
 from st_common.config.home import TOPOLOGY_FILE, Home
 from st_common.engine.archive import READER
@@ -22,7 +22,7 @@ from st_common.log.record_settings import begin_anew
 from st_common.operations.records import write_record
 from st_common.operations.status import status_files
 
-_STATE = ("local", "spark", "resident", "g[0-9]*", "archive", borders.FOLDER)
+_STATE = ("local", "spark", "resident", "g[0-9]*", "archive", FOLDER)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

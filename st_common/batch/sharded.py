@@ -18,9 +18,9 @@ from typing import Any, Protocol
 
 import pyarrow as pa
 
-from st_common.batch.borders import FOLDER
 from st_common.batch.folding import Folded, Interval, fold_packets
 from st_common.batch.ordered import Dealing, Ordered, Slice
+from st_common.batch.processed import FOLDER
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings

@@ -19,9 +19,7 @@ from datetime import time as time_of_day
 from pathlib import Path
 
 from st_common import tables
-from st_common.batch.borders import FOLDER
-from st_common.batch.ordered import fixes_of_days
-from st_common.batch.processed import forget_purged
+from st_common.batch.processed import FOLDER, forget_purged
 from st_common.config.home import Home
 from st_common.config.operations import KeptDays, operations_of
 from st_common.controls.reading import chosen
@@ -70,7 +68,7 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
     for file in (*seeds, *borders):
         file.unlink(missing_ok=True)
     for stream in streams:
-        forget_purged(home, stream, fixes_of_days(home, stream))
+        forget_purged(home, stream)
         for folder in _forgotten_trials(home, stream):
             borders += folder.iterdir()
             shutil.rmtree(folder)

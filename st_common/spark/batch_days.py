@@ -29,10 +29,10 @@ from pyspark.sql.pandas.types import from_arrow_schema
 
 from st_common import tables
 from st_common.batch.backtest import Backtest, backtest
-from st_common.batch.borders import FOLDER
 from st_common.batch.days import Again
 from st_common.batch.folding import Folded, Interval, fold_here
 from st_common.batch.ordered import Dealing, Ordered, Slice
+from st_common.batch.processed import FOLDER
 from st_common.batch.reprocess import reprocess
 from st_common.batch.sharded import (
     changes_of_bytes,

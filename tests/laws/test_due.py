@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.batch import processed
-from st_common.batch.borders import FOLDER
 from st_common.batch.due import due_days
 from st_common.batch.folding import fold_here
-from st_common.batch.processed import processed_days
+from st_common.batch.processed import FOLDER, processed_days
 from st_common.batch.reprocess import reprocess
 from st_common.batch.trial import Trial
 from st_common.config.home import Home

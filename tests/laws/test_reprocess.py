@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.answers.answers import answered
 from st_common.answers.sql import sql
-from st_common.batch.borders import FOLDER
+from st_common.batch.processed import FOLDER
 from st_common.batch.reprocess import BatchArm, reprocess
 from st_common.batch.sharded import ShardedFold
 from st_common.config.home import Home

@@ -23,8 +23,8 @@ from hypothesis import strategies as st
 from st_common import tables
 from st_common.batch import ordered
 from st_common.batch.backtest import backtest
-from st_common.batch.borders import FOLDER
 from st_common.batch.due import due_days
+from st_common.batch.processed import FOLDER
 from st_common.batch.reprocess import reprocess
 from st_common.config.columns import Columns
 from st_common.config.home import Home

@@ -10,8 +10,7 @@ from typer.testing import CliRunner
 
 from jobs.reprocess import main
 from st_common import tables
-from st_common.batch.borders import FOLDER
-from st_common.batch.processed import FILE, processed_days
+from st_common.batch.processed import FILE, FOLDER, processed_days
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams

@@ -334,6 +334,25 @@ def test_days_of_which_fixes_were_purged_are_due_no_more_and_go_out_of_the_recor
 
 
 @pytest.mark.spec("C6", "S4")
+def test_fixes_that_come_for_purged_days_keep_no_day_from_being_processed_again(home):
+    reprocess(home, STREAM, T0.date(), AFTER)
+    tidy = lambda: (run(home), clear_leftovers(home, home.root / "conf", today=TODAY))
+    tidy()
+    for at, day in ((-9 * 86_400, None), (0, None), ((DAYS - 1) * 86_400, LAST)):
+        late = f"id,t,x,y\nlate,{round(T0.timestamp()) + at},1,1"
+        bare_log(home.log("grid")).append(late.encode(), arrival_us=0)
+        assert Archive(home, STREAM).batch()
+        due = due_days(home, STREAM)
+        assert (due and due.since) == day
+        assert reprocess(home, STREAM, LAST, AFTER).began == LAST
+        assert due_days(home, STREAM) is None
+    take_due(home, STREAM)
+    tidy()
+    assert due_days(home, STREAM) is None
+    assert reprocess(home, STREAM, LAST, AFTER).began == LAST
+
+
+@pytest.mark.spec("C6", "S4")
 def test_visits_of_days_that_are_kept_stay_and_older_ones_go(home, contracts):
     for name in ("visits", "differences"):
         file = contracts / f"{name}.odcs.yaml"
