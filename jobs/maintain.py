@@ -8,6 +8,7 @@ from typing import Any
 
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
+from st_common.errors import TableError, one_line
 from st_common.processes.entry import finish, job_parser, streams_of
 from st_common.processes.upkeep import levels, maintain_all
 from st_common.programs import MAINTAIN
@@ -20,12 +21,21 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     streams = partial(streams_of, home, conf)
     if arguments.levels:
         return levels(home, streams, arguments)
-    return maintain_all(home, conf, streams, arguments).to_json()
+    done = maintain_all(home, conf, streams, arguments)
+    for line in done.refused:
+        print(f"error: {one_line(line)}", file=sys.stderr, flush=True)
+    return done.to_json()
+
+
+def _code_of(summary: Mapping[str, Any]) -> int:
+    is_left = any(one["refused"] for one in summary.get("tables", ()))
+    return TableError.exit_code if is_left else 0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parses the command line, maintains the home, gives back the exit code."""
-    return finish(maintain_home, job_parser(MAINTAIN).parse_args(argv))
+    """Parses the command line, maintains the home, gives back the exit code: 2 when a table was left as it is."""
+    arguments = job_parser(MAINTAIN).parse_args(argv)
+    return finish(maintain_home, arguments, code_of=_code_of)
 
 
 if __name__ == "__main__":

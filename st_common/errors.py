@@ -4,6 +4,7 @@ FairwayError            exit code 2
 ├── ConfigError         a file in conf/ or a command's argument
 ├── ContractError       a file in data_contracts/, or a table that does not match it
 ├── LogError            a stream's log: a hole, a repeat, a foreign file
+├── TableError          one table: its log is damaged, or another program has made of it what is not read here
 ├── QueryError          the text of a query, or a name that is taken or unknown
 ├── LayerError          a layer file that cannot be read
 ├── StateError          an engine's state that cannot be used
@@ -49,6 +50,10 @@ class ContractError(FairwayError):
 
 class LogError(FairwayError):
     """A stream's log has a hole, a repeat or a file that is not a segment."""
+
+
+class TableError(FairwayError):
+    """One table cannot be read or written; others are not concerned, and whoever goes over several goes on."""
 
 
 class QueryError(FairwayError):

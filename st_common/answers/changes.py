@@ -8,7 +8,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 
 from st_common import tables
 from st_common.answers.outlets import Outlet
@@ -17,6 +16,7 @@ from st_common.contracts import load_contract
 from st_common.engine.journal import pending, without_gap
 from st_common.history.purged import require_kept
 from st_common.query.lookup import find, history
+from st_common.tables.handle import opened
 
 _APP = "engine"  # the app transaction whose version is the position up to which an engine has committed
 
@@ -54,7 +54,7 @@ def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
     """
     contract, batches = load_contract("changes"), pending(home, stream)
     path = home.table("changes", stream)
-    table = DeltaTable(path) if DeltaTable.is_deltatable(str(path)) else None
+    table = opened(path)
     stored = None if table is None else table.transaction_version(_APP)
     committed = -1 if stored is None else stored
     waiting = pa.concat_tables(

@@ -20,7 +20,7 @@ from st_common.answers.tallies import BOUNDS_S, Tallies
 from st_common.config.home import Home
 from st_common.config.streams import Streams
 from st_common.contracts import contract_names
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, TableError
 from st_common.operations.alerts import read_alerts
 from st_common.operations.decide import BAD_CONFIG
 from st_common.operations.judged import ALL_HEALTHS, health_now
@@ -96,11 +96,15 @@ class Metrics(Collector):
 
     def _add_table(self, families: Families, table: str, stream: str) -> None:
         path = self.home.table(table, stream)
-        version = tables.version(path)
-        if version is None:
+        try:
+            version = tables.version(path)
+            if version is None:
+                return
+            if self._sizes.get(path, (-1,))[0] != version:
+                self._sizes[path] = (version, tables.stored(path))
+        except TableError as error:
+            _LOG.warning("table %s/%s is not looked at: %s", table, stream, error)
             return
-        if self._sizes.get(path, (-1,))[0] != version:
-            self._sizes[path] = (version, tables.stored(path))
         files, stored_bytes = self._sizes[path][1]
         labels = {"stream": stream, "table": table}
         families.gauge("table_files", files, labels)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, timedelta
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -22,7 +23,7 @@ from st_common.answers.sql_groups import create_group_views, require_in_groups
 from st_common.config.home import Home, require_own_view, view_name
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
-from st_common.errors import QueryError
+from st_common.errors import QueryError, TableError
 from st_common.history.told import days_again, first_told, told_from
 from st_common.history.visits import NEEDED, TOLD, visits_select
 from st_common.operations.days import open_since
@@ -97,9 +98,10 @@ def sql(
     The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
     `latest_S`, `snapshots_S`, `differences_S` for each stream S, `trial_S_T` for each of its trials T, `layer_L` for
     each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`, `feature_faults`. A name
-    with `-` is written with `_`. Views of tables that do not exist yet are empty. Those of a stream or a layer stand in
-    the schema of its group too, and there its own name means the fixes of the stream, or the layer: `metro.buses`,
-    `metro.roads`. DuckDB reaches nothing else: no files, no network, no variables of this process.
+    with `-` is written with `_`. Views of tables that do not exist yet are empty. One of a table that is not read here
+    refuses only texts that name it, or all streams' `changes` and `visits` where it is of one. Those of a stream or a
+    layer stand in the schema of its group too, and there its own name means the fixes of the stream, or the layer:
+    `metro.buses`, `metro.roads`. DuckDB reaches nothing else: no files, no network, no variables of this process.
 
     Args:
         home: where the tables lie.
@@ -116,11 +118,12 @@ def sql(
     Raises:
         QueryError: the text is no SELECT, is too long, names something else than views and functions of values, or
             cannot be carried out; or the answer is too large.
+        TableError: it names a table that is not read here.
     """
     require_small(text)
     with duckdb.connect(":memory:", config=_LOCKED) as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        names = _create_views(connection, home, text)
+        names, refused = _create_views(connection, home, text)
         if streams_of is not None:
             names += _LIVE
         if _SHOW_TABLES.fullmatch(text):
@@ -130,7 +133,7 @@ def sql(
             text = rewritten(text)
             _register_live(connection, home, streams_of())
         try:
-            _check(connection, home, text, streams_of, names)
+            _check(connection, home, text, streams_of, names, refused)
         except duckdb.Error as error:
             raise _refusal(error) from None
         if calls_cells(text.upper()):
@@ -149,11 +152,13 @@ def _check(
     text: str,
     streams_of: StreamsOf | None,
     names: list[str],
+    refused: Mapping[str, TableError],
 ) -> None:
     """Refuses what a text may not name; makes the views of groups, where it names some of these.
 
     Raises:
         QueryError: see `sql`.
+        TableError: it names one of the views that are refused.
     """
     named, views = named_in(connection, text), [*names, PAIRS]
     qualified = [table for table in named.tables if len(table) > 1]
@@ -162,6 +167,13 @@ def _check(
         require_in_groups([(one[-2], one[-1]) for one in qualified], groups)
         views += [f"{group}.{one}" for group, each in groups.items() for one in each]
     require_allowed(named, views)
+    for table in named.tables:
+        # In a group the name of a stream or a layer means the view of its fixes, or of itself.
+        name = table[-1].casefold()
+        meant = (f"positions_{name}", f"layer_{name}") if len(table) > 1 else ()
+        for view in (name, *meant):
+            if view in refused:
+                raise refused[view]
 
 
 def _grouped(
@@ -214,24 +226,49 @@ def _some(reader: pa.RecordBatchReader, most: int | None) -> Iterator[pa.RecordB
 
 def _create_views(
     connection: duckdb.DuckDBPyConnection, home: Home, text: str
-) -> list[str]:
-    """Creates all views and gives their names; what only visits need is read for a text that names them."""
-    plain = dict(_plain_sources(home))
-    for name, source in plain.items():
-        connection.register(name, source)
+) -> tuple[list[str], dict[str, TableError]]:
+    """Creates all views, and gives their names and those that are refused; those have no rows.
+
+    What only visits need is read for a text that names them.
+    """
+    refused: dict[str, TableError] = {}
+    names: list[str] = list(_OF_ALL)
+    for name, contract, source_of in _plain_sources(home):
+        names.append(name)
+        try:
+            connection.register(name, source_of())
+        except TableError as error:
+            refused[name] = error
+            connection.register(
+                name, load_contract(contract).arrow_schema().empty_table()
+            )
     streams = changed_streams(home)
     _require_distinct(streams)
+    makers = {
+        "changes": _create_changes,
+        "visits": _create_visits if "visits" in text.lower() else _create_nothing,
+    }
     for stream in streams:
-        of_streams, view = parts(home, stream), _view("changes", stream)
-        connection.register(f"stored {view}", of_streams.stored)
-        connection.register(f"pending {view}", of_streams.pending)
-        _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
-        visits = _create_visits if "visits" in text.lower() else _create_no_visits
-        visits(connection, home, stream)
+        for table, create in makers.items():
+            names.append(_view(table, stream))
+            try:
+                create(connection, home, stream, table)
+            except TableError as error:
+                refused[table] = refused[_view(table, stream)] = error
+                _create_nothing(connection, home, stream, table)
     for table in _OF_ALL:
         _union_of_all(connection, table, streams)
-    views = [_view(table, stream) for table in _OF_ALL for stream in streams]
-    return [*_OF_ALL, *views, *plain]
+    return names, refused
+
+
+def _create_changes(
+    connection: duckdb.DuckDBPyConnection, home: Home, stream: str, _: str
+) -> None:
+    """The changes of a stream: of its table, and behind these of the journal."""
+    of_stream, view = parts(home, stream), _view("changes", stream)
+    connection.register(f"stored {view}", of_stream.stored)
+    connection.register(f"pending {view}", of_stream.pending)
+    _union(connection, view, [f'FROM "stored {view}"', f'FROM "pending {view}"'])
 
 
 def _require_distinct(streams: list[str]) -> None:
@@ -240,16 +277,16 @@ def _require_distinct(streams: list[str]) -> None:
         require_own_view(stream, by_view.setdefault(view_name(stream), stream))
 
 
-def _create_no_visits(
-    connection: duckdb.DuckDBPyConnection, _: Home, stream: str
+def _create_nothing(
+    connection: duckdb.DuckDBPyConnection, _: Home, stream: str, table: str
 ) -> None:
     """The view in its shape alone."""
-    empty = load_contract("visits").arrow_schema().empty_table()
-    connection.register(_view("visits", stream), empty)
+    empty = load_contract(table).arrow_schema().empty_table()
+    connection.register(_view(table, stream), empty)
 
 
 def _create_visits(
-    connection: duckdb.DuckDBPyConnection, home: Home, stream: str
+    connection: duckdb.DuckDBPyConnection, home: Home, stream: str, _: str
 ) -> None:
     """The visits of a stream: as they are stored for days that were processed again, else folded from its changes.
 
@@ -324,11 +361,11 @@ def _union(
     connection.execute(f'CREATE VIEW "{view}" AS {union}')
 
 
-def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
-    """The views that show one table each."""
-    yield "queries", queries_table(history(home))
+def _plain_sources(home: Home) -> Iterator[tuple[str, str, Callable[[], Any]]]:
+    """The views that show one table each: their names, contracts, and what opens them."""
+    yield "queries", "queries", lambda: queries_table(history(home))
     for name in _PLAIN_TABLES:
-        yield name, _stored(home.table(name), name)
+        yield name, name, partial(_stored, home.table(name), name)
     of_each = {
         "positions": "positions",
         "latest": "latest",
@@ -343,7 +380,8 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, Any]]:
             parts |= set(changed_streams(home))
         for part in sorted(parts):
             contract = _CONTRACT_OF.get(table, table)
-            yield _view(view, part), _stored(home.table(table) / part, contract)
+            opened = partial(_stored, home.table(table) / part, contract)
+            yield _view(view, part), contract, opened
 
 
 def _stored(path: Path, contract: str) -> ds.Dataset:

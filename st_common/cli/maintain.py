@@ -9,6 +9,7 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import taking, told
+from st_common.errors import TableError
 from st_common.programs import MAINTAIN
 
 if TYPE_CHECKING:
@@ -40,6 +41,10 @@ def maintain(ctx: typer.Context, given: Namespace) -> None:
             typer.echo(f"{one.table}: older rows are kept: {one.retained.held_by}")
     for note in (*_of_logs(maintained.logs), *_of_cleared(maintained.cleared)):
         typer.echo(note)
+    for line in maintained.refused:
+        typer.echo(f"WRONG: {line}", err=True)
+    if maintained.refused:
+        raise typer.Exit(TableError.exit_code)
 
 
 def _row(done: "Maintained") -> tuple[str, ...]:

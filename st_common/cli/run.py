@@ -291,6 +291,7 @@ def doctor(
             f"{'ok   ' if problem is None else 'WRONG'} {what}{'' if problem is None else f': {problem}'}"
         )
     damaged = _write_damage(ctx)
+    bad += _write_refused(ctx)
     _write_held(ctx)
     if bad:
         raise typer.Exit(FairwayError.exit_code)
@@ -314,6 +315,20 @@ def _write_damage(ctx: typer.Context) -> int:
         if not problems:
             typer.echo(f"ok    {what}")
     return wrong
+
+
+def _write_refused(ctx: typer.Context) -> int:
+    """Says which tables another program has made unreadable here, and what cures them; how many they are."""
+    from st_common.maintenance.stored import refused_tables
+
+    try:
+        home = context.home(ctx, must_exist=True)
+    except ConfigError:
+        return 0
+    refused = list(refused_tables(home))
+    for stored, error in refused:
+        typer.echo(f"WRONG table {stored.label}: {error}")
+    return len(refused)
 
 
 def _write_held(ctx: typer.Context) -> None:

@@ -1,6 +1,7 @@
 """`fairway verify`: whether what streams say holds, and what they have stored."""
 
 import random
+from contextlib import contextmanager
 from dataclasses import asdict
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Annotated
@@ -9,9 +10,11 @@ import typer
 
 from st_common.cli import context
 from st_common.cli.arguments import Json
-from st_common.errors import ConfigError
+from st_common.errors import ConfigError, TableError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
     from st_common.checks.verify import Verified
     from st_common.config.home import Home
     from st_common.config.stream import StreamSettings
@@ -61,7 +64,7 @@ def verify(
     """Check answers by brute force over the archived positions, and what is stored; exit code 3: something is wrong.
 
     Of all queries also the checksums of the log, the files of the tables, the folds at every place, and the newest
-    part of the log, made once more. Exit code 1: a query could not be evaluated.
+    part of the log, made once more. Exit code 1: a query could not be evaluated; 2: a table could not be read.
     """
     from st_common.config.streams import stream_of
     from st_common.engine.topology import topology_of
@@ -74,24 +77,45 @@ def verify(
     chosen = _chosen(list(names), query, queries, sample, seed)
     is_whole = query is None and queries is None and sample is None
     found = {"wrong": 0, "failed": 0}
+    refused: list[TableError] = []
     for name in sorted({names[one] for one in chosen}):
         mine = [one for one in chosen if names[one] == name]
         stream = stream_of(streams, name)
-        for one in _checked(
-            home, stream, mine, since=start, resume=resume, is_whole=is_whole
-        ):
-            found["failed"] += one.failed
-            found["wrong"] += not one.holds and not one.failed
-            _write(name, one, json_lines=json_lines)
+        with _going_on(refused):
+            for one in _checked(
+                home, stream, mine, since=start, resume=resume, is_whole=is_whole
+            ):
+                found["failed"] += one.failed
+                found["wrong"] += not one.holds and not one.failed
+                _write(name, one, json_lines=json_lines)
     ran = [
         stream
         for name, stream in streams.items()
         if is_whole and topology_of(home, name)
     ]
     for stream in ran:
-        found["wrong"] += _audited(home, stream, start, json_lines=json_lines)
+        with _going_on(refused):
+            found["wrong"] += _audited(home, stream, start, json_lines=json_lines)
+    _end(found, refused)
+
+
+@contextmanager
+def _going_on(refused: list[TableError]) -> "Iterator[None]":
+    """Takes down which table is not read: other streams have tables of their own."""
+    try:
+        yield
+    except TableError as error:
+        refused.append(error)
+
+
+def _end(found: "Mapping[str, int]", refused: list[TableError]) -> None:
+    """Names the tables that were not read, and ends with the exit code of the worst that was found."""
+    for told in dict.fromkeys(map(str, refused)):
+        typer.echo(f"error: {told}", err=True)
     if found["wrong"]:
         raise typer.Exit(3)
+    if refused:
+        raise typer.Exit(TableError.exit_code)
     if found["failed"]:
         raise typer.Exit(1)
 

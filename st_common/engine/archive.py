@@ -185,7 +185,15 @@ class Archive:
         self._commits += 1
         for path, name in ((self._positions, "positions"), (self._rejects, "rejects")):
             contract = load_contract(name)
-            tidy(path, contract, self._commits, every=TIDY_EVERY, target_mb=OPEN_MB)
+            tidy(
+                self._home,
+                self._stream.name,
+                path,
+                contract,
+                self._commits,
+                every=TIDY_EVERY,
+                target_mb=OPEN_MB,
+            )
 
     def _decided(self, pieces: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""

@@ -171,7 +171,13 @@ class Committing(ABC):
             self.committed, self._pending, self._files = end, [], []
             self._journal.clear()
             self._commits += 1
-            tidy(self._table, self._contract, self._commits)
+            tidy(
+                self._home,
+                self._stream.name,
+                self._table,
+                self._contract,
+                self._commits,
+            )
             self._has_committed()
         self._committed_s = time.monotonic()
 

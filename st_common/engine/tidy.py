@@ -3,7 +3,10 @@
 from pathlib import Path
 
 from st_common import tables
+from st_common.config.home import Home
 from st_common.contracts import Contract
+from st_common.engine.damage import tell_damage
+from st_common.errors import TableError
 
 EVERY_COMMITS = 200
 OPEN_MB = 32
@@ -11,6 +14,8 @@ OPEN_MB = 32
 
 
 def tidy(
+    home: Home,
+    stream: str,
     table: Path,
     contract: Contract,
     commits: int,
@@ -20,7 +25,12 @@ def tidy(
 ) -> None:
     """Compacts a table's small files at every so many commits of its owner, between two batches.
 
+    One that another program has altered so that it cannot be compacted is told of, and stays as it is: its owner
+    appends to it all the same.
+
     Args:
+        home: the home folder, which keeps the alerts.
+        stream: whose table it is.
         table: the folder of the table.
         contract: of the table: by which column rows lie together.
         commits: how many commits the owner has made in this run.
@@ -28,6 +38,9 @@ def tidy(
         target_mb: how large files become, in MiB; what is joined at once is in memory.
     """
     if commits and commits % every == 0 and tables.exists(table):
-        tables.compact(
-            table, before=None, cluster=contract.cluster_by, target_mb=target_mb
-        )
+        try:
+            tables.compact(
+                table, before=None, cluster=contract.cluster_by, target_mb=target_mb
+            )
+        except TableError as error:
+            tell_damage(home, stream, str(error))

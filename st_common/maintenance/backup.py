@@ -18,6 +18,7 @@ import os
 import shutil
 import zlib
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
@@ -27,7 +28,7 @@ from st_common.config.home import Home
 from st_common.delivery.stream_feed import feed_folder
 from st_common.engine.log_identity import check_log, positions
 from st_common.engine.owner import now_us
-from st_common.errors import ConfigError, FairwayError, StateError
+from st_common.errors import ConfigError, FairwayError, StateError, TableError
 from st_common.log.log import Log
 from st_common.log.seeds import seeds_folder
 from st_common.operations.launcher import ENGINE_FILE
@@ -55,7 +56,8 @@ class BackedUp:
         files: how many files.
         bytes: of these files.
         streams: how far each stream is: its log, and the tables that are made from it, by their places as texts.
-        problems: where a log is not the one that its tables were made from: as it was in the home.
+        problems: where a log is not the one that its tables were made from, and where a table does not say how far it
+            is: as it was in the home.
     """
 
     files: int
@@ -177,16 +179,15 @@ def _manifest(backup: Path) -> dict[str, Any]:
 
 def _positions(home: Home) -> dict[str, dict[str, str]]:
     """How far each stream of a home is: its log's end, and up to where its tables have everything."""
-    return {
-        folder.name: {
-            "log": printed(start_of(Log(home.log(folder.name)).end())),
-            **{
-                str(table.relative_to(home.root / "tables")): printed(start_of(end))
-                for table, _, end in positions(home, folder.name)
-            },
-        }
-        for folder in sorted((home.root / "streams").glob("[!.]*"))
-    }
+    known: dict[str, dict[str, str]] = {}
+    for folder in sorted((home.root / "streams").glob("[!.]*")):
+        end = printed(start_of(Log(home.log(folder.name)).end()))
+        known[folder.name] = {"log": end}
+        with suppress(TableError):  # it is among the problems
+            for table, _, end_of in positions(home, folder.name):
+                name = str(table.relative_to(home.root / "tables"))
+                known[folder.name][name] = printed(start_of(end_of))
+    return known
 
 
 def _problems(home: Home) -> Iterator[str]:

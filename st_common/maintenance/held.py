@@ -5,6 +5,7 @@ from datetime import UTC, date, datetime
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.errors import TableError
 from st_common.layers.announce import layer_names
 from st_common.log.log import Log
 from st_common.log.log_purging import arrived_before, to_cut
@@ -70,7 +71,11 @@ def _of_tables(
 ) -> Iterator[str]:
     for stored in stored_tables(home):
         days = kept_days(stored, streams)
-        retained = retain(home, stored, today=today, days=days, dry=True)
+        try:
+            retained = retain(home, stored, today=today, days=days, dry=True)
+        except TableError as error:  # which stands among what is wrong
+            yield f"{stored.label}: not known: {error.message}"
+            continue
         purged = retained.purged
         if purged.files:
             what = f"{purged.bytes / _MIB:,.1f} MiB in {purged.files:,} files"

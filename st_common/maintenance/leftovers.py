@@ -12,10 +12,12 @@ reports/quality/2024-05-02.*    pages and results older than `reports_days`, and
 
 import shutil
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from datetime import time as time_of_day
+from functools import partial
 from pathlib import Path
 
 from st_common import tables
@@ -24,6 +26,7 @@ from st_common.config.home import Home
 from st_common.config.operations import KeptDays, operations_of
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Register
+from st_common.errors import TableError
 from st_common.lineage.sending import delete_old_files
 from st_common.lineage.settings import lineage_settings
 from st_common.log.control import control_rows
@@ -63,8 +66,8 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
         LogError: a log is damaged.
     """
     streams = logged_streams(home)
-    seeds = [seed for stream in streams for seed in _seeds(home, stream)]
-    borders = [file for stream in streams for file in _borders(home, stream)]
+    seeds = _of_each(streams, partial(_seeds, home))
+    borders = _of_each(streams, partial(_borders, home))
     for file in (*seeds, *borders):
         file.unlink(missing_ok=True)
     for stream in streams:
@@ -80,6 +83,17 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
         alerts=_old_alerts(home, before=today - timedelta(days=kept.alerts_days)),
         report_files=_old_pages(home, before=today - timedelta(days=kept.reports_days)),
     )
+
+
+def _of_each(
+    streams: Iterable[str], files_of: Callable[[str], Iterable[Path]]
+) -> list[Path]:
+    """The files of all streams; of one whose tables do not say what it needs none: maintenance names the table."""
+    found: list[Path] = []
+    for stream in streams:
+        with suppress(TableError):
+            found += files_of(stream)
+    return found
 
 
 def _seeds(home: Home, stream: str) -> Iterator[Path]:

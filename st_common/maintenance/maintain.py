@@ -6,7 +6,7 @@ the next one does the rest. It may run beside engines, readers and another run.
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Any, Protocol
@@ -17,10 +17,12 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.tidy import OPEN_MB
+from st_common.errors import TableError
 from st_common.maintenance.layer_retention import Needed, needed_versions, retain_layer
 from st_common.maintenance.retention import Retained, kept_days, retain
 from st_common.maintenance.stored import Size, Stored, size_of, stored_tables
 from st_common.operations.days import open_since
+from st_common.storage import bytes_below
 from st_common.tables.purging import Mask
 
 
@@ -85,14 +87,16 @@ class Maintained:
         joined: how many files were written again, into fewer or in better order.
         retained: what was purged.
         deleted: how many files of old versions were deleted.
+        refused: why the rest was left; "" where all was done.
     """
 
     table: str
     before: Size
     after: Size
-    joined: int
-    retained: Retained
-    deleted: int
+    joined: int = 0
+    retained: Retained = field(default_factory=Retained)
+    deleted: int = 0
+    refused: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """What was done, as JSON values."""
@@ -108,6 +112,7 @@ class Maintained:
             "kept_since": since and since.isoformat(),
             "held_by": self.retained.held_by,
             "deleted": self.deleted,
+            "refused": self.refused or None,
         }
 
 
@@ -123,7 +128,7 @@ def maintain(
 
     Small files of open days are joined by size. Those of closed days are cut along what the contract clusters by, in
     Z-order. Rows go that are older than their contract, or their stream, says; versions, commits and files that no
-    reader can want go too.
+    reader can want go too. A table that cannot be read or written is left as it is; the others are maintained.
 
     Args:
         home: the home folder.
@@ -135,40 +140,84 @@ def maintain(
     Yields:
         What was done to each table, as soon as it is done.
     """
-    needed = needed_versions(home) if purge else None
+    needed = _needed(home) if purge else None
     for stored in stored_tables(home):
-        before, upkeep = size_of(stored.path), upkeep_of(stored)
-        joined = compact(home, stored, today=today, upkeep=upkeep)
-        if stored.contract.name == "layers":
-            retained, deleted = _layer(home, stored, needed, today=today)
-        else:
-            retained = Retained()
-            if purge:
-                days = kept_days(stored, streams or {})
-                retained = retain(
-                    home, stored, today=today, days=days, purge=upkeep.purge
-                )
-            deleted = upkeep.vacuum(stored.path)
-            tables.checkpoint(stored.path)
-        yield Maintained(
-            table=stored.label,
+        run = _Run(
+            home=home,
+            stored=stored,
+            today=today,
+            upkeep=upkeep_of(stored),
+            streams=(streams or {}) if purge else None,
+        )
+        try:
+            yield run.layer(needed) if stored.contract.name == "layers" else run.table()
+        except TableError as error:
+            size = Size(files=0, bytes=bytes_below(stored.path))
+            yield Maintained(
+                table=stored.label, before=size, after=size, refused=str(error)
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Run:
+    """What maintenance does to one table; `streams` are None where no rows go."""
+
+    home: Home
+    stored: Stored
+    today: date
+    upkeep: Upkeep
+    streams: Mapping[str, StreamSettings] | None
+
+    def table(self) -> Maintained:
+        """Joins, purges, cleans up."""
+        path, before = self.stored.path, size_of(self.stored.path)
+        joined = compact(self.home, self.stored, today=self.today, upkeep=self.upkeep)
+        retained = Retained()
+        if self.streams is not None:
+            days = kept_days(self.stored, self.streams)
+            retained = retain(
+                self.home,
+                self.stored,
+                today=self.today,
+                days=days,
+                purge=self.upkeep.purge,
+            )
+        deleted = self.upkeep.vacuum(path)
+        tables.checkpoint(path)
+        return self._done(before, joined, retained, deleted)
+
+    def layer(self, needed: Needed | TableError | None) -> Maintained:
+        """Old versions of a layer are what a replay of the log joins with: those that nobody needs any more go."""
+        before = size_of(self.stored.path)
+        joined = compact(self.home, self.stored, today=self.today, upkeep=self.upkeep)
+        tables.checkpoint(self.stored.path, keeps_commits=True)
+        if isinstance(needed, TableError):  # nobody knows which versions are needed
+            raise needed
+        if needed is None or self.stored.part is None:
+            return self._done(before, joined, Retained(), 0)
+        done = retain_layer(self.home, self.stored.part, needed, today=self.today)
+        retained = Retained(held_by=done.held_by)
+        return self._done(before, joined, retained, done.dropped.files)
+
+    def _done(
+        self, before: Size, joined: int, retained: Retained, deleted: int
+    ) -> Maintained:
+        return Maintained(
+            table=self.stored.label,
             before=before,
-            after=size_of(stored.path),
+            after=size_of(self.stored.path),
             joined=joined,
             retained=retained,
             deleted=deleted,
         )
 
 
-def _layer(
-    home: Home, stored: Stored, needed: Needed | None, *, today: date
-) -> tuple[Retained, int]:
-    """Old versions of a layer are what a replay of the log joins with: those that nobody needs any more go."""
-    tables.checkpoint(stored.path, keeps_commits=True)
-    if needed is None or stored.part is None:
-        return Retained(), 0
-    done = retain_layer(home, stored.part, needed, today=today)
-    return Retained(held_by=done.held_by), done.dropped.files
+def _needed(home: Home) -> Needed | TableError:
+    """The versions of layers that may be asked again; the error of the table that does not say it."""
+    try:
+        return needed_versions(home)
+    except TableError as error:
+        return error
 
 
 def compact(home: Home, stored: Stored, *, today: date, upkeep: Upkeep = tables) -> int:

@@ -9,7 +9,9 @@ import pyarrow as pa
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import Contract, contract_names, load_contract
+from st_common.errors import TableError
 from st_common.storage import bytes_below
+from st_common.tables.foreign import require_readable, require_writable, unsupported
 from st_common.tables.handle import required
 
 
@@ -54,24 +56,49 @@ def stored_tables(home: Home) -> Iterator[Stored]:
     """The tables of a home that have a contract, by name, then by part; then those of trials, which hold visits."""
     for name in contract_names():
         contract, folder = load_contract(name), home.table(name)
-        if tables.exists(folder):
+        if _is_there(folder):
             yield Stored(contract=contract, part=None, path=folder)
             continue
         # Behind a dot lies what `streams reset` has taken away.
-        for path in sorted(filter(tables.exists, folder.glob("[!.]*"))):
+        for path in sorted(filter(_is_there, folder.glob("[!.]*"))):
             yield Stored(contract=contract, part=path.name, path=path)
-    for path in sorted(filter(tables.exists, home.table("trials").glob("[!.]*"))):
+    for path in sorted(filter(_is_there, home.table("trials").glob("[!.]*"))):
         stream, _, trial = path.name.partition(".")
         yield Stored(
             contract=load_contract("visits"), part=stream, path=path, trial=trial
         )
 
 
+def _is_there(path: Path) -> bool:
+    """Whether there is a table; one that cannot be opened is there, and who works on it is told why."""
+    try:
+        return tables.exists(path)
+    except TableError:
+        return True
+
+
+def refused_tables(home: Home) -> Iterator[tuple[Stored, TableError]]:
+    """The tables of a home that another program has altered so that they are not read or written here.
+
+    Yields:
+        Each with its error, which says what cures it.
+    """
+    for stored in stored_tables(home):
+        try:
+            table = required(stored.path)
+            require_readable(stored.path, table)
+            require_writable(stored.path, table, takes_out=True)
+        except TableError as error:
+            # A log that is torn is damage, which is looked for by itself (`engine.recovery`).
+            if error.__cause__ is None or unsupported(error.__cause__):
+                yield stored, error
+
+
 def size_of(path: Path) -> Size:
     """What the table in a folder takes now.
 
     Raises:
-        FairwayError: there is no table.
+        FairwayError: there is no table, or it cannot be opened.
     """
     files = pa.table(required(path).get_add_actions())
     return Size(files=len(files), bytes=bytes_below(path))

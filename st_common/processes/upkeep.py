@@ -29,6 +29,15 @@ class Done:
     logs: list[LogRetained]
     cleared: Cleared
 
+    @property
+    def refused(self) -> list[str]:
+        """Of each table that was left as it is, why."""
+        return [
+            f"{each.table} is left as it is: {each.refused}"
+            for each in self.tables
+            if each.refused
+        ]
+
     def to_json(self) -> dict[str, Any]:
         """The same as JSON values."""
         return {

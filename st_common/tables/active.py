@@ -15,6 +15,7 @@ from deltalake.transaction import AddAction, RemoveAction
 from st_common.observed import note_written
 from st_common.tables.durable import sync_before, sync_files, sync_log
 from st_common.tables.files import partition_text
+from st_common.tables.foreign import require_writable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,8 +81,11 @@ def commit(
 
     Raises:
         CommitFailedError: another committer was there before; nothing was committed.
+        TableError: another program has made of the table what is not written here.
     """
     path = local_path(table)
+    takes_out = any(isinstance(action, RemoveAction) for action in actions)
+    require_writable(path, table, takes_out=takes_out)
     sync_before(path)
     added = [
         path / unquote(action.path)

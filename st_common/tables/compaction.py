@@ -20,9 +20,10 @@ from st_common.tables.active import (
 )
 from st_common.tables.clustering import cut, in_clusters
 from st_common.tables.files import write_file
+from st_common.tables.foreign import require_writable
 from st_common.tables.handle import required
 from st_common.tables.lock import locked
-from st_common.tables.reading import dataset_of, require_plain
+from st_common.tables.reading import dataset_of
 from st_common.tables.zorder import zorder as in_zorder
 
 if TYPE_CHECKING:
@@ -79,7 +80,7 @@ def compact(
         partitions, files_before, files_after, rows, bytes_before, bytes_after: of what was written again.
 
     Raises:
-        FairwayError: there is no table, it has no date to go by, or deletion vectors of another writer.
+        FairwayError: there is no table, or it has no date to go by; a TableError: see `foreign`.
     """
     table = required(path)
     _check(path, table, before)
@@ -126,7 +127,7 @@ def vacuum(path: Path, *, retention_h: int | None = None) -> int:
 
 
 def _check(path: Path, table: DeltaTable, before: dt.date | None) -> None:
-    require_plain(path, table)
+    require_writable(path, table, takes_out=True)
     if before is not None and day_column(table) is None:
         raise FairwayError(
             f"{path} is not partitioned by a date",

@@ -9,6 +9,7 @@ from st_common.contracts import Contract, require_match
 from st_common.errors import ContractError
 from st_common.storage import make_folder
 from st_common.tables.durable import sync_before, sync_log
+from st_common.tables.foreign import require_writable
 from st_common.tables.handle import newest, required
 from st_common.tables.shape import attributes, gained
 
@@ -29,6 +30,7 @@ def create(path: Path, contract: Contract, extra: dict[str, str] | None = None) 
 
     Raises:
         ContractError: a table is there and differs from the contract.
+        TableError: another program has made of it what is not written here.
     """
     made(path, contract, contract.arrow_schema(extra))
 
@@ -68,6 +70,7 @@ def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
 
 def _keep(path: Path, table: DeltaTable, contract: Contract) -> None:
     """Brings the table's properties to what the contract says now; anything else that differs is an error."""
+    require_writable(path, table, takes_out=False)
     configuration = table.metadata().configuration
     changed = {
         key: value

@@ -8,7 +8,8 @@ from pathlib import Path
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, TableError
+from st_common.tables.foreign import refused, unsupported
 
 _Identity = tuple[int, int]
 """Device and inode of a table's log; or inode and change of a commit, a time that no copy can keep (`st_ctime_ns`).
@@ -37,7 +38,7 @@ def newest(path: Path) -> DeltaTable | None:
     through several steps asks for that version by number.
 
     Raises:
-        FairwayError: the table's log cannot be read.
+        TableError: the table's log cannot be read.
     """
     folder = _log_folder(path)
     if folder is None:
@@ -45,12 +46,12 @@ def newest(path: Path) -> DeltaTable | None:
     with _lock:
         known = _open.get(str(path))
         if known is None or not _is_same(known, path, folder):
-            return _opened(path, folder)
+            return _kept(path, folder)
         before = known.table.version()
         try:
             known.table.update_incremental()
         except (DeltaError, OSError):
-            return _opened(path, folder)  # what lay between was cleaned away
+            return _kept(path, folder)  # what lay between was cleaned away
         if known.table.version() != before:
             known.newest = _commit(path, known.table)
         return known.table
@@ -70,26 +71,40 @@ def required(path: Path) -> DeltaTable:
     return table
 
 
+def opened(path: Path) -> DeltaTable | None:
+    """The newest version of the table at `path`, by a handle of its own, which stays at that version; None for none.
+
+    Raises:
+        TableError: the table's log cannot be read.
+    """
+    try:
+        return DeltaTable(str(path))
+    except TableNotFoundError:  # a log folder in which no commit stands yet, too
+        return None
+    except (DeltaError, OSError) as error:
+        raise unreadable(path, error) from error
+
+
 def forget(path: Path) -> None:
     """Drops the open handle of a table; the next use opens it again."""
     with _lock:
         _open.pop(str(path), None)
 
 
-def _opened(path: Path, folder: _Identity) -> DeltaTable | None:
-    try:
-        table = DeltaTable(str(path))
-    except TableNotFoundError:  # a log folder in which no commit stands yet
+def _kept(path: Path, folder: _Identity) -> DeltaTable | None:
+    table = opened(path)
+    if table is None:
         return None
-    except (DeltaError, OSError) as error:
-        raise unreadable(path, error) from error
     _open[str(path)] = _Open(table, folder, _commit(path, table), os.getpid())
     return table
 
 
-def unreadable(path: Path, error: Exception) -> FairwayError:
+def unreadable(path: Path, error: Exception) -> TableError:
     """The error for people of a table whose log cannot be read."""
-    return FairwayError(
+    features = unsupported(error)
+    if features:
+        return refused(path, features, "read")
+    return TableError(
         f"{path} cannot be opened: {_said(error)}",
         hint="its engine brings it back at its next start, or `fairway doctor --repair` does",
     )

@@ -10,8 +10,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from st_common.contracts import Contract
-from st_common.errors import FairwayError
+from st_common.errors import FairwayError, TableError
 from st_common.observed import note_read
+from st_common.tables.foreign import is_mapped, require_readable
 from st_common.tables.handle import newest, required, unreadable
 from st_common.tables.pruning import Filters, keep
 from st_common.tables.shape import gained
@@ -45,7 +46,7 @@ def read(
         contract: what it has gained since the table was made is null; None: the columns are the table's own.
 
     Raises:
-        FairwayError: there is no such table or version, or it has deletion vectors of another writer.
+        FairwayError: there is no such table or version; a TableError: it is one that is not read here, see `foreign`.
     """
     table = required(path) if version is None else _at(path, version)
     rows = _dataset(path, table, filters or [], contract)
@@ -78,7 +79,7 @@ def dataset(
         contract: what it has gained since the table was made is null; None: the columns are the table's own.
 
     Raises:
-        FairwayError: there is no such table or version, or it has deletion vectors of another writer.
+        FairwayError: there is no such table or version; a TableError: it is one that is not read here, see `foreign`.
     """
     table = required(path) if version is None else _at(path, version)
     return _dataset(path, table, [], contract)
@@ -112,7 +113,7 @@ def committed(path: Path, app: str) -> int | None:
         None when it has committed none, or there is no table.
 
     Raises:
-        FairwayError: the table's log cannot be read.
+        TableError: the table's log cannot be read.
     """
     table = newest(path)
     try:
@@ -197,19 +198,6 @@ def has_deletions(path: Path) -> bool:
     return any(one.get("operation") == "DELETE" for one in commits)
 
 
-def require_plain(path: Path, table: DeltaTable) -> None:
-    """Makes sure that the rows of a table are those of its files.
-
-    Raises:
-        FairwayError: deletion vectors of another writer say that some rows are gone.
-    """
-    if "deletionVectors" in (table.protocol().reader_features or []):
-        raise FairwayError(
-            f"{path} has deletion vectors",
-            hint="turn them off, and compact it with what wrote them",
-        )
-
-
 def is_gone(path: Path, version: int) -> bool:
     """Whether an older version of a table can be read no more: see `drop_versions`.
 
@@ -253,7 +241,7 @@ def dataset_of(
 def _dataset(
     path: Path, table: DeltaTable, filters: Filters, contract: Contract | None
 ) -> "ds.Dataset":
-    require_plain(path, table)
+    require_readable(path, table)
     note_read(path, table.version())
     by = table.metadata().partition_columns
     actions = keep(pa.table(table.get_add_actions(flatten=True)), filters)
@@ -262,6 +250,13 @@ def _dataset(
     parts = [(name, list(row)) for name, *row in zip(names, *values, strict=True)]
     schema = pa.schema(table.schema().to_arrow())
     more = [] if contract is None else gained(schema, contract)
+    if more and is_mapped(table):
+        dropped = ", ".join(field.name for field in more)
+        raise TableError(
+            f"{path} has column mapping of another program, and no column {dropped} any more",
+            hint=f"in Spark SQL: RESTORE TABLE delta.`{path.absolute()}` TO VERSION AS OF the one before it was "
+            "dropped, where nothing was written since; else restore the home from a backup",
+        )
     return dataset_of(path, pa.schema([*schema, *more]), by, parts)
 
 

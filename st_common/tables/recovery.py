@@ -27,6 +27,7 @@ from st_common.tables.durable import (
     sync_cut,
 )
 from st_common.tables.files import checksum_in
+from st_common.tables.foreign import unsupported
 from st_common.tables.handle import forget, required
 from st_common.tables.lock import locked
 from st_common.tables.sums import changed_in_log, trim_sums
@@ -159,7 +160,8 @@ def damage(table: Path) -> list[str]:
             for name in sorted(damaged_files(table, thorough=True))
         ]
     except FairwayError as error:
-        return [error.message]
+        # What another program has turned on is no damage, and nothing is to be cut off for it.
+        return [] if unsupported(error.__cause__) else [error.message]
     except DeltaError as error:
         return [f"its log cannot be read: {str(error).splitlines()[0]}"]
 

@@ -11,8 +11,9 @@ import pyarrow as pa
 
 from st_common.observed import note_read
 from st_common.tables.files import partition_text
+from st_common.tables.foreign import require_readable
 from st_common.tables.handle import newest
-from st_common.tables.reading import dataset_of, require_plain
+from st_common.tables.reading import dataset_of
 
 if TYPE_CHECKING:
     import pyarrow.compute as pc
@@ -111,7 +112,7 @@ class Tail:
         table = newest(self._path)
         if table is None:
             return []
-        require_plain(self._path, table)
+        require_readable(self._path, table)
         self._version = table.version()
         by = table.metadata().partition_columns
         least, greatest = f"min.{self._order}", f"max.{self._order}"
@@ -149,7 +150,12 @@ class Tail:
                 content = (self._log / f"{version:020d}.json").read_bytes()
             except FileNotFoundError:
                 return None if self._was_cleaned(version) else files
-            actions = (json.loads(line).get("add") for line in content.splitlines())
+            lines = [json.loads(line) for line in content.splitlines()]
+            if any(map(_is_foreign, lines)):
+                return (
+                    None  # another program has altered the table: it is looked at anew
+                )
+            actions = [line.get("add") for line in lines]
             files += [
                 self._file(action)
                 for action in actions
@@ -180,6 +186,11 @@ class Tail:
             least=_or(stats.get("minValues", {}).get(self._order), -1),
             greatest=_or(stats.get("maxValues", {}).get(self._order), UNBOUNDED),
         )
+
+
+def _is_foreign(line: Mapping[str, Any]) -> bool:
+    """Whether an action of the log changes how the table is read, or what rows its files have."""
+    return "protocol" in line or bool((line.get("add") or {}).get("deletionVector"))
 
 
 def _or(bound: int | None, unknown: int) -> int:
