@@ -25,10 +25,11 @@ with fairway_dag(
         arguments=["--levels"],
         map_index_template="{{ task.label }}",
     ).expand(more=streams("--stream="))
-    snapshot >> JobOperator(
+    maintain = JobOperator(
         task_id="maintain",
         job="maintain",
         arguments=words_of(MAINTAIN, "purge", "engine"),
         engine="{{ params.engine }}",
-        trigger_rule="all_done",
     )
+    # Whatever becomes of snapshots; a run is as its last tasks are, and teardowns are not among them.
+    snapshot >> maintain.as_teardown(on_failure_fail_dagrun=True)

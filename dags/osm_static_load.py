@@ -32,11 +32,12 @@ with fairway_dag(
         outlets=[LAYERS],
         map_index_template="{{ task.label }}",
     ).expand(more=layers())
-    load >> JobOperator(
+    rebalance = JobOperator(
         task_id="rebalance",
         job="partition",
         arguments=["--rebalance", *words_of(PARTITION, "engine")],
         engine="{{ params.engine }}",
         outlets=[REGIONS, LAYERS],
-        trigger_rule="all_done_min_one_success",
     )
+    # Whatever becomes of layers; a run is as its last tasks are, and teardowns are not among them.
+    load >> rebalance.as_teardown(on_failure_fail_dagrun=True)

@@ -44,6 +44,7 @@ _SYSTEM_OR_PLANE = matching(
 _STREAM = Parameter(
     "stream", named(), "the name of a stream", is_word=True, is_required=True
 )
+_STREAMS = replace(names, schema={"type": "array", "items": named().schema})
 _LAYER = Parameter(
     "layer", named(), "the name of a layer", is_word=True, is_required=True
 )
@@ -311,7 +312,7 @@ REPORT_STREAMS = Program(
     "report_streams",
     "Writes for each stream that has fixes the page of its last hours, as `fairway streams report` does.",
     (
-        Parameter("stream", names, "only these streams; else all", default=()),
+        Parameter("stream", _STREAMS, "only these streams; else all", default=()),
         Parameter(
             "hours",
             number(above=0, most=24 * 366),

@@ -5,7 +5,6 @@ from typing import Any
 from airflow.sdk import Param
 
 from st_common.config.parameters import Parameter, Program
-from st_common.config.values import names
 
 
 def form_of(program: Program, *asked: str) -> dict[str, Param]:
@@ -32,7 +31,7 @@ def _word(one: Parameter) -> str:
     if one.is_flag:
         said, unsaid = ("", one.option) if one.default else (one.option, "")
         return f"{{{{ {said!r} if {value} else {unsaid!r} }}}}"
-    if one.type is names:
+    if _is_list(one):
         value = f"{value} | join(',')"
     elif one.default is None and not one.is_required:
         value = f"'' if {value} is none else {value}"
@@ -56,8 +55,12 @@ def _param(one: Parameter) -> Param:
     return Param(_default(one), **schema)
 
 
+def _is_list(one: Parameter) -> bool:
+    return bool(one.type.schema["type"] == "array")
+
+
 def _default(one: Parameter) -> Any:
-    if one.type is names:
+    if _is_list(one):
         return list(one.default)
     return bool(one.default) if one.is_flag else one.default
 

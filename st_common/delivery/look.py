@@ -60,7 +60,7 @@ def look_after(
         streams: the settings of streams; `running` says what should run.
         now_us: now, us since 1970.
         by: the lease of who looks after the home for as long as he lives, see `tick`.
-        act: False: what is to be done is said, and waits; nobody is alerted.
+        act: False: what is to be done is said, and waits, with its alerts; those that engines raised are sent.
 
     Raises:
         ConfigError: the settings of deliveries or of alerts are wrong.
@@ -79,7 +79,7 @@ def look_after(
     beats = record_beats(home, streams, now_us=now_us)
     judged = all_healths(home, streams, deliveries, now_us=now_us)
     write_record(home.judged, {"ts": now_us, **judged})
-    notified = _notified(home, alerted) if act else None
+    notified = _notified(home, alerted)
     told = {
         **judged,
         **by_kind(done),
