@@ -192,12 +192,12 @@ def test_a_trial_makes_no_day_processed(grid):
 def test_a_fix_that_comes_while_its_day_is_read_makes_it_due_again(grid):
     home, stream = grid
     arrive(home, stream, [("a", 2 * HOUR_S, 7, 7, False)])
-    late = [("a", 3 * HOUR_S, 3, 3, False), ("b", 33 * HOUR_S, 3, 3, False)]
+    late = [("b", 33 * HOUR_S, 3, 3, False), ("a", 3 * HOUR_S, 3, 3, False)]
 
     def fold(interval, state):
         folded = fold_here(interval, state)
         if late:
-            arrive(home, stream, [late.pop()])  # of a day that was read, or will be
+            arrive(home, stream, [late.pop()])  # of the day that was just read
         return folded
 
     due = due_days(home, stream)
