@@ -32,7 +32,7 @@ def tidy(
         home: the home folder, which keeps the alerts.
         stream: whose table it is.
         table: the folder of the table.
-        contract: of the table: by which column rows lie together.
+        contract: of the table: by which columns rows lie together.
         commits: how many commits the owner has made in this run.
         every: at which of them: each one that is a multiple.
         target_mb: how large files become, in MiB; what is joined at once is in memory.
@@ -40,7 +40,11 @@ def tidy(
     if commits and commits % every == 0 and tables.exists(table):
         try:
             tables.compact(
-                table, before=None, cluster=contract.cluster_by, target_mb=target_mb
+                table,
+                before=None,
+                cluster=contract.cluster_by,
+                cells=contract.zorder_by,
+                target_mb=target_mb,
             )
         except TableError as error:
             tell_damage(home, stream, str(error))

@@ -36,6 +36,7 @@ class Upkeep(Protocol):
         before: date | None,
         zorder: tuple[str, ...] | None = None,
         cluster: str | None = None,
+        cells: tuple[str, ...] = (),
         target_mb: int = 64,
     ) -> dict[str, int]:
         """Makes few files of many; see `tables.compact`."""
@@ -240,7 +241,11 @@ def compact(home: Home, stored: Stored, *, today: date, upkeep: Upkeep = tables)
         )
         joined = done["files_before"]
     done = upkeep.compact(
-        stored.path, before=None, cluster=contract.cluster_by, target_mb=OPEN_MB
+        stored.path,
+        before=None,
+        cluster=contract.cluster_by,
+        cells=contract.zorder_by,
+        target_mb=OPEN_MB,
     )
     return joined + done["files_before"]
 

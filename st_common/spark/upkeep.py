@@ -53,6 +53,7 @@ class SparkUpkeep:
         before: dt.date | None,
         zorder: tuple[str, ...] | None = None,
         cluster: str | None = None,
+        cells: tuple[str, ...] = (),
         target_mb: int = 64,
     ) -> dict[str, int]:
         """Makes few files of the small ones of each day by OPTIMIZE, in Z-order where it is wanted.

@@ -24,6 +24,7 @@ from st_common.tables.foreign import require_writable
 from st_common.tables.handle import required
 from st_common.tables.lock import locked
 from st_common.tables.reading import dataset_of
+from st_common.tables.zorder import in_cells
 from st_common.tables.zorder import zorder as in_zorder
 
 if TYPE_CHECKING:
@@ -38,11 +39,12 @@ _MB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Wanted:
-    """How files shall be: `target` bytes large, their rows by `cluster`, inside of it by `zorder`."""
+    """How files shall be: `target` bytes large, their rows by `cluster`, inside of it by `zorder`, or in `cells`."""
 
     target: int
     cluster: str | None
     zorder: tuple[str, ...]
+    cells: tuple[str, ...]
 
     @property
     def cuts(self) -> bool:
@@ -56,6 +58,7 @@ def compact(
     before: dt.date | None,
     zorder: tuple[str, ...] | None = None,
     cluster: str | None = None,
+    cells: tuple[str, ...] = (),
     target_mb: int = 64,
 ) -> dict[str, int]:
     """Joins the small files of each partition whose day is over, and says what it did.
@@ -74,6 +77,8 @@ def compact(
         before: the first day that is not touched, by the date among the partition columns; None: every partition.
         zorder: columns, as the contract's `zorder_by`; None: rows stay in the order of their files.
         cluster: a column, as the contract's `cluster_by`, by whose values rows lie together in each file.
+        cells: columns, as the contract's `zorder_by`, by which rows that are joined without `zorder` lie near each
+            other all the same, where they are of floating point (`zorder.in_cells`); files are due as without it.
         target_mb: how large files become, in MiB.
 
     Returns:
@@ -84,7 +89,9 @@ def compact(
     """
     table = required(path)
     _check(path, table, before)
-    wanted = _Wanted(target=target_mb * _MB, cluster=cluster, zorder=zorder or ())
+    wanted = _Wanted(
+        target=target_mb * _MB, cluster=cluster, zorder=zorder or (), cells=cells
+    )
     done = dict.fromkeys(
         (
             "partitions",
@@ -231,5 +238,10 @@ def _rewritten(
 
 
 def _by_region(part: pa.Table, wanted: _Wanted) -> pa.Table:
-    """Rows in Z-order, then by their cluster: in Z-order inside of each."""
+    """Rows in Z-order, then by their cluster: in Z-order inside of each; or in cells."""
+    is_floating = [
+        pa.types.is_floating(part.schema.field(n).type) for n in wanted.cells
+    ]
+    if is_floating and all(is_floating) and not wanted.zorder:
+        return in_cells(part, wanted.cluster, wanted.cells)
     return in_clusters(in_zorder(part, wanted.zorder), wanted.cluster)

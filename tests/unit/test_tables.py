@@ -9,6 +9,7 @@ from pathlib import Path
 
 import duckdb
 import hypothesis
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -23,6 +24,7 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import contract_names, load_contract, matches
 from st_common.errors import ContractError, FairwayError
+from st_common.tables.zorder import in_cells
 
 UTC = pa.timestamp("us", tz="UTC")
 DAY_US = 86_400_000_000
@@ -669,6 +671,50 @@ def test_zorder_puts_near_rows_together_once(tmp_path):
         assert pc.max(quarter["x"]).as_py() - pc.min(quarter["x"]).as_py() == 15
         assert pc.max(quarter["y"]).as_py() - pc.min(quarter["y"]).as_py() == 15
     assert sorted(found["row"].to_pylist()) == list(range(1024))
+
+
+@pytest.mark.parametrize("names", [["0"], ["0", "1"], [f"{n:03}" for n in range(300)]])
+def test_cells_put_near_rows_together_and_change_none(names):
+    """Nulls and NaN are rows like others; those of one cell keep their order."""
+    rng, n = np.random.default_rng(len(names)), 20_000
+    x, y = rng.normal(size=(2, n))
+    x[:5], y[3:8] = np.nan, np.inf
+    regions = pa.array([*rng.choice(names, n - 1), None])
+    rows = pa.table({"region_id": regions, "x": x, "y": y, "n": np.arange(n)})
+    put = in_cells(rows, "region_id", ("x", "y"))
+    order = put["n"].to_numpy()
+    assert np.array_equal(np.sort(order), np.arange(n))
+    assert np.array_equal(put["x"].to_numpy(), x[order], equal_nan=True)
+    found = put["region_id"].to_pylist()
+    assert found == regions.take(pa.array(order)).to_pylist()
+    assert found == [*sorted(found[:-1]), None]
+    if len(names) == 1:
+        wide = np.nanmean(np.abs(np.diff(put["x"].to_numpy()[:-1])))
+        assert wide < np.nanmean(np.abs(np.diff(x[8:]))) / 2
+    assert in_cells(rows.slice(0, 1), "region_id", ("x", "y")).num_rows == 1
+    assert len(in_cells(rows.slice(0, 5), None, ("x",))) == 5, "all of them NaN"
+
+
+@pytest.mark.spec("S4")
+def test_joined_files_of_an_open_day_lie_by_place(tmp_path):
+    """A box reads few row groups of them; those that are joined are due again as before."""
+    path, contract = tmp_path / "positions" / "s", load_contract("positions")
+    rng = np.random.default_rng(4)
+    for segment in range(4):
+        x, y = rng.uniform(0, 100, (2, 100))
+        rows = fixes([*range(100)], segment=[segment] * 100, x=x, y=y)
+        tables.append(path, rows, contract)
+    before = tables.read(path).sort_by([("segment", "ascending"), ("x", "ascending")])
+    done = tables.compact(
+        path, before=None, cluster=contract.cluster_by, cells=contract.zorder_by
+    )
+    assert (done["files_before"], done["files_after"]) == (4, 1)
+    now = tables.read(path)
+    order = [("segment", "ascending"), ("x", "ascending")]
+    assert now.sort_by(order).equals(before)
+    steps = np.hypot(*(np.diff(now[name].to_numpy()) for name in "xy"))
+    assert steps.mean() < 25, "a tenth of the side, at random it would be half"
+    assert tables.compact(path, before=None, cells=contract.zorder_by)["rows"] == 0
 
 
 def test_compaction_reads_what_other_writers_wrote(tmp_path):
