@@ -22,7 +22,6 @@ from st_common.log.log import Log
 from st_common.operators.state.settings import Settings
 from st_common.operators.turn.changes import settled
 from st_common.position import segment_of
-from st_common.tables.tail import UNBOUNDED, Tail
 
 APP = ENGINE  # the app transaction under which an engine commits to `changes`: its version is a log position
 COMMIT_S = 1.0
@@ -196,10 +195,8 @@ class Committing(ABC):
 
     def _greatest_stored(self) -> int:
         """The position of the last change in the table, as far as its log notes it; -1 without any."""
-        files = Tail(self._table, "position").added(-1)
-        return max(
-            (one.greatest for one in files if one.greatest < UNBOUNDED), default=-1
-        )
+        _, greatest = tables.ranges(self._table, "position").get("position", (-1, -1))
+        return int(greatest)
 
     def _append(self, end: int) -> None:
         changes = pa.concat_tables(self._pending) if self._pending else settled([])

@@ -11,8 +11,14 @@ from st_common.config.home import Home
 from st_common.contracts import Contract, contract_names, load_contract
 from st_common.errors import TableError
 from st_common.storage import bytes_below
-from st_common.tables.foreign import require_readable, require_writable, unsupported
+from st_common.tables.foreign import (
+    require_kept,
+    require_readable,
+    require_writable,
+    unsupported,
+)
 from st_common.tables.handle import required
+from st_common.tables.shape import gained
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,6 +94,8 @@ def refused_tables(home: Home) -> Iterator[tuple[Stored, TableError]]:
             table = required(stored.path)
             require_readable(stored.path, table)
             require_writable(stored.path, table, takes_out=True)
+            columns = pa.schema(table.schema().to_arrow())
+            require_kept(stored.path, table, gained(columns, stored.contract))
         except TableError as error:
             # A log that is torn is damage, which is looked for by itself (`engine.recovery`).
             if error.__cause__ is None or unsupported(error.__cause__):

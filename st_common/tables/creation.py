@@ -9,7 +9,7 @@ from st_common.contracts import Contract, require_match
 from st_common.errors import ContractError
 from st_common.storage import make_folder
 from st_common.tables.durable import sync_before, sync_log
-from st_common.tables.foreign import require_writable
+from st_common.tables.foreign import require_kept, require_writable
 from st_common.tables.handle import newest, required
 from st_common.tables.shape import attributes, gained
 
@@ -90,6 +90,7 @@ def _add_optional(path: Path, table: DeltaTable, contract: Contract) -> None:
     They are added behind all others, so a contract may gain them only there, and one that takes attributes never.
     """
     fields = gained(pa.schema(table.schema().to_arrow()), contract)
+    require_kept(path, table, fields)
     if fields:
         table.alter.add_columns([Field.from_arrow(field) for field in fields])
         sync_log(path)

@@ -15,6 +15,7 @@ import re
 from collections.abc import Collection
 from pathlib import Path
 
+import pyarrow as pa
 from deltalake import DeltaTable
 
 from st_common.errors import TableError
@@ -29,6 +30,7 @@ _READ = frozenset(
         "timestampNtz",
         "typeWidening",  # Arrow casts what files have to what the schema says
         "v2Checkpoint",  # delta-rs reads them
+        "variantType",  # delta-rs turns it on where it sets a property beside others of these
         "vacuumProtocolCheck",
     }
 )
@@ -45,6 +47,7 @@ _WRITTEN = frozenset(
         "timestampNtz",
         "v2Checkpoint",
         "vacuumProtocolCheck",
+        "variantType",
     }
 )
 """What a writer must know, where delta-rs commits and other programs read the rows right."""
@@ -59,16 +62,14 @@ _CURES = {
         "ALTER TABLE {table} SET TBLPROPERTIES (delta.enableDeletionVectors = false)",
         "REORG TABLE {table} APPLY (PURGE)",
     ),
-    "clustering": (
-        "ALTER TABLE {table} CLUSTER BY NONE",
-        "ALTER TABLE {table} DROP FEATURE clustering",
-    ),
     "checkpointProtection": _UNPROTECTED,
     "typeWidening": ("ALTER TABLE {table} DROP FEATURE typeWidening", *_UNPROTECTED),
 }
 """Statements of Spark SQL, one after the other; another feature is dropped by its name."""
 _LAST = frozenset({"checkpointProtection", "domainMetadata"})
 """Features that come with others, and that go when these are gone."""
+_NEVER = "clustering"
+"""Spark drops this feature from no table."""
 
 
 def require_readable(path: Path, table: DeltaTable) -> None:
@@ -122,8 +123,22 @@ def unsupported(error: BaseException | None) -> list[str]:
     return re.findall(r"Feature '(\w+)' is not supported", str(error))
 
 
-def is_mapped(table: DeltaTable) -> bool:
-    """Whether another program has turned column mapping on: a column that is not there may have been dropped."""
+def require_kept(path: Path, table: DeltaTable, missing: Collection[pa.Field]) -> None:
+    """Makes sure that columns which a table lacks are new in its contract, and were not dropped from it.
+
+    Raises:
+        TableError: column mapping is on, without which Spark drops no column.
+    """
+    if missing and _is_mapped(table):
+        dropped = ", ".join(field.name for field in missing)
+        raise TableError(
+            f"{path} has column mapping of another program, and no column {dropped} any more",
+            hint=f"in Spark SQL: RESTORE TABLE delta.`{path.absolute()}` TO VERSION AS OF the one before it was "
+            "dropped, where nothing was written since; else restore the home from a backup",
+        )
+
+
+def _is_mapped(table: DeltaTable) -> bool:
     return table.metadata().configuration.get(_MODE, "none") != "none"
 
 
@@ -137,6 +152,11 @@ def refused(path: Path, features: list[str], done: str) -> TableError:
 
 def _cure(path: Path, features: Collection[str]) -> str:
     """The statements of Spark SQL that take features out of a table, for people."""
+    if _NEVER in features:
+        return (
+            f"Spark takes {_NEVER} out of no table: restore it from a backup, or remove the folder of a table that is "
+            "made from others, such as `latest`"
+        )
     ordered = sorted(features, key=lambda name: (name in _LAST, name))
     drop = "ALTER TABLE {table} DROP FEATURE "
     each = [_CURES.get(name, (f"{drop}{name}",)) for name in ordered]
@@ -163,7 +183,7 @@ def _require_own_names(path: Path, table: DeltaTable) -> None:
     Raises:
         TableError: one is not, for it was renamed, or added since column mapping is on.
     """
-    if not is_mapped(table):
+    if not _is_mapped(table):
         return
     other = [
         (field.name, str(field.metadata[_PHYSICAL]))

@@ -10,9 +10,9 @@ from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from st_common.contracts import Contract
-from st_common.errors import FairwayError, TableError
+from st_common.errors import FairwayError
 from st_common.observed import note_read
-from st_common.tables.foreign import is_mapped, require_readable
+from st_common.tables.foreign import require_kept, require_readable
 from st_common.tables.handle import newest, required, unreadable
 from st_common.tables.pruning import Filters, keep
 from st_common.tables.shape import gained
@@ -250,13 +250,7 @@ def _dataset(
     parts = [(name, list(row)) for name, *row in zip(names, *values, strict=True)]
     schema = pa.schema(table.schema().to_arrow())
     more = [] if contract is None else gained(schema, contract)
-    if more and is_mapped(table):
-        dropped = ", ".join(field.name for field in more)
-        raise TableError(
-            f"{path} has column mapping of another program, and no column {dropped} any more",
-            hint=f"in Spark SQL: RESTORE TABLE delta.`{path.absolute()}` TO VERSION AS OF the one before it was "
-            "dropped, where nothing was written since; else restore the home from a backup",
-        )
+    require_kept(path, table, more)
     return dataset_of(path, pa.schema([*schema, *more]), by, parts)
 
 

@@ -244,3 +244,19 @@ def test_a_column_that_was_renamed_refuses_the_table_until_it_is_renamed_back(ro
     alter(path, {"metaData": {**meta, "schemaString": json.dumps(schema)}})
     feed(root, "ill", 200)
     assert len(tables.read(path)) == 36, "what waited in the log is there, too"
+
+
+def test_an_engine_appends_to_changes_with_vectors(root, monkeypatch):
+    features = ["deletionVectors"]
+    protocol = {**UNKNOWN, "readerFeatures": features, "writerFeatures": features}
+    path = altered(root, "changes", protocol)
+    stored = tables.stored(path)[0]
+    monkeypatch.setattr(
+        "st_common.tables.foreign._has_vectors",
+        lambda table: table.table_uri.rstrip("/").endswith("changes/ill"),
+    )
+    feed(root, "ill", 100)
+    assert tables.stored(path)[0] > stored
+    assert len(sql(Home(root), "FROM changes_good"))
+    with pytest.raises(TableError, match="deletion vectors"):
+        sql(Home(root), "FROM changes_ill")
