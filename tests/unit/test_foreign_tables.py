@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from deltalake import DeltaTable, write_deltalake
 from typer.testing import CliRunner
 
 from jobs.maintain import main as maintain_job
@@ -260,3 +261,43 @@ def test_an_engine_appends_to_changes_with_vectors(root, monkeypatch):
     assert len(sql(Home(root), "FROM changes_good"))
     with pytest.raises(TableError, match="deletion vectors"):
         sql(Home(root), "FROM changes_ill")
+
+
+def inserted(table: DeltaTable) -> None:
+    write_deltalake(table, table.to_pyarrow_table(), mode="append")
+
+
+@pytest.mark.parametrize(
+    ("name", "work", "code", "says"),
+    [
+        (
+            "positions",
+            lambda t: t.update(updates={"x": "2.5"}, predicate="object = 'a'"),
+            3,
+            "WRONG",
+        ),
+        (
+            "changes",
+            lambda t: t.update(updates={"x": "9.0"}, predicate="object = 'a'"),
+            3,
+            "another place",
+        ),
+        (
+            "changes",
+            lambda t: t.update(updates={"sign": "0"}, predicate="sign = -1"),
+            3,
+            "WRONG",
+        ),
+        ("changes", inserted, 3, "WRONG"),
+        ("positions", lambda t: t.restore(0), 3, "WRONG"),
+        ("changes", lambda t: t.restore(0), 3, "WRONG"),
+        ("positions", lambda t: t.delete("object = 'a'"), 3, "were deleted"),
+        ("changes", lambda t: t.delete("object = 'a'"), 3, "WRONG"),
+    ],
+)
+def test_verify_sees_rows_that_another_program_wrote(root, name, work, code, says):
+    """docs/foreign-writers.md says so; of rows alone, with no feature that would refuse the table."""
+    work(DeltaTable(str(Home(root).table(name, "ill"))))
+    said = fairway(root, "verify", code=code)
+    assert says in said
+    assert "of_good: " in said
