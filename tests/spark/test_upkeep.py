@@ -18,6 +18,7 @@ from jobs.maintain import main
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
+from st_common.errors import FairwayError
 from st_common.maintenance.maintain import maintain
 from st_common.operations.status import StreamStatus, write_status
 from st_common.spark.delta import ReplaceOnSpark
@@ -261,3 +262,30 @@ def test_the_job_keeps_a_home_by_spark_unless_it_is_told_otherwise(
     assert files["visits/taxis"] == len(DAYS)
     assert "spark" in engines_of(home.table("visits", "taxis"))
     assert Path(home.root).is_dir()
+
+
+@pytest.mark.spec("S4")
+def test_upkeep_on_spark_keeps_what_is_deleted_by_vectors_deleted(spark, tmp_path):
+    """Only delta-rs does not know vectors (docs/foreign-writers.md)."""
+    home = some_home(tmp_path / "home", 13, "visits", "positions")
+    path = home.table("visits", "taxis")
+    table, wanted = f"delta.`{path}`", f"event_date >= '{TODAY - timedelta(9)}'"
+    for statement in (
+        f"ALTER TABLE {table} SET TBLPROPERTIES (delta.enableDeletionVectors = true)",
+        f"DELETE FROM {table} WHERE crc32(object) % 3 = 0",
+    ):
+        spark.sql(statement).collect()
+    kept = spark.read.format("delta").load(str(path)).where(wanted).count()
+    with pytest.raises(FairwayError, match="deletion vectors"):
+        tables.read(path)
+    done = {one.table: one for one in maintain(home, today=TODAY)}
+    assert "deletion vectors" in done["visits/taxis"].refused
+    assert not done["positions/taxis"].refused
+    done = {
+        one.table: one for one in maintain(home, today=TODAY, upkeep_of=on_spark(spark))
+    }
+    assert not any(one.refused for one in done.values())
+    assert done["visits/taxis"].joined
+    copy = shutil.copytree(path, tmp_path / "copy")
+    frame = spark.read.format("delta").load(str(copy))
+    assert frame.where(wanted).count() == frame.count() == kept
