@@ -32,6 +32,8 @@ def report(ctx: typer.Context, given: Namespace) -> None:
     for one in reports:
         verdict = f"{one.breaches} broken" if one.breaches else "all promises kept"
         typer.echo(f"{one.day}: {', '.join(one.streams)}: {verdict}: {one.path}")
+        for sentence in one.sentences:
+            typer.echo(f"  {sentence}")
     if not reports:
         typer.echo("no day is due")
     if any(one.breaches for one in reports):

@@ -1,7 +1,8 @@
 """What a stream promises about its data, day by day."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from typing import Any
 
 from st_common.contracts.measures import COLUMN_MEASURES, MEASURES, Measure
@@ -53,6 +54,29 @@ class DataRule:
         said = self.description or self._said()
         return f"{said}: {' and '.join(bounds)} {self.measured.unit}"
 
+    def breach(
+        self, day: date, value: float | None, usual: str, some: Sequence[str]
+    ) -> str:
+        """What people are told of a day that breaks the rule.
+
+        Args:
+            day: the day (UTC).
+            value: of the measure; None where it could not be measured.
+            usual: what the day was compared with, in short; "" for nothing.
+            some: a few of what breaks the rule, such as the names of objects.
+        """
+        if value is None:
+            return f"{self.name} of {day} could not be measured"
+        is_whole = value.is_integer() or value >= 10
+        return self.measured.breach.format(
+            day=day,
+            value=f"{value:,.0f}" if is_whole else f"{value:,.2g}",
+            percent=f"{value:.2%}" if value < 0.01 else f"{value:.0%}",
+            column=self.column,
+            some=f" ({', '.join(some)})" if some else "",
+            usual=usual,
+        )
+
     def _said(self) -> str:
         given = ", ".join(f"{key} {value}" for key, value in self.arguments.items())
         where = f"{self.column}: " if self.column else ""
@@ -81,13 +105,17 @@ class StreamContract:
     Attributes:
         name: of the stream, and of its file.
         version: of the contract.
-        is_daily: every day of the wall clock has data; one without is judged as any other.
+        weekdays: those on which data are promised, 0 for Monday; empty where nothing is said of days.
         attributes: those that it speaks of.
         rules: what is promised.
     """
 
     name: str
     version: str
-    is_daily: bool
+    weekdays: frozenset[int]
     attributes: tuple[Attribute, ...]
     rules: tuple[DataRule, ...]
+
+    def is_promised(self, day: date) -> bool:
+        """Whether a day without data breaks the contract."""
+        return day.weekday() in self.weekdays

@@ -23,6 +23,14 @@ _LEVELS: dict[str, tuple[str, ...]] = {  # what must be there
     "property": ("name", "logicalType", "physicalType"),
     "quality": ("name", "severity"),
 }
+WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+FREQUENCY = DataRule(
+    name="frequency",
+    measure="fixes",
+    minimum=1.0,
+    description="data on each day that is promised",
+)
+"""What the promise of data on each day is as a rule."""
 _TYPES = sorted(set(ATTRIBUTE_KINDS.values()))
 
 
@@ -70,13 +78,15 @@ def read_stream_contract(path: Path, stream: str) -> StreamContract:
     check_standard(document, stream, _LEVELS)
     value = document.value
     properties = properties_of(document)
-    rules = [rule for at in properties for rule in column_rules(document, *at)]
+    weekdays = _weekdays(document)
+    rules = [FREQUENCY] if weekdays else []
+    rules += [rule for at in properties for rule in column_rules(document, *at)]
     rules += stream_rules(document)
     _check_names(document, rules)
     return StreamContract(
         name=value["name"],
         version=value["version"],
-        is_daily=_is_daily(document),
+        weekdays=weekdays,
         attributes=tuple(
             _attribute(document, place, column)
             for place, column in properties
@@ -119,9 +129,9 @@ def _unit(document: Document, place: Place) -> str:
     return unit
 
 
-def _is_daily(document: Document) -> bool:
-    """Whether the contract promises data each day: `frequency` of 1 d, the only promise of service there is."""
-    promised = False
+def _weekdays(document: Document) -> frozenset[int]:
+    """The weekdays on which the contract promises data: `frequency` of 1 d, the only promise of service there is."""
+    promised: frozenset[int] = frozenset()
     for place in document.items(("slaProperties",)):
         sla = document.mapping(place)
         told = (sla.get("property"), sla.get("value"), sla.get("unit"))
@@ -132,8 +142,24 @@ def _is_daily(document: Document) -> bool:
                 f"property {told[0]!r}, value {told[1]!r}, unit {told[2]!r} is not known",
                 hint="known: {property: frequency, value: 1, unit: d}, data on each day",
             )
-        promised = True
+        promised = _scheduled(document, place, sla)
     return promised
+
+
+def _scheduled(document: Document, place: Place, sla: dict[str, Any]) -> frozenset[int]:
+    """The weekdays that a promise of data names; all of them without a schedule."""
+    scheduler, schedule = sla.get("scheduler"), sla.get("schedule")
+    if scheduler is None and schedule is None:
+        return frozenset(range(len(WEEKDAYS)))
+    names = str(schedule or "").split()
+    if scheduler != "weekdays" or not names or set(names) - set(WEEKDAYS):
+        raise document.error(
+            place,
+            "unknown-promise",
+            f"scheduler {scheduler!r}, schedule {schedule!r} is not known",
+            hint=f"known: {{scheduler: weekdays, schedule: {' '.join(WEEKDAYS)}}}, or some of these days",
+        )
+    return frozenset(map(WEEKDAYS.index, names))
 
 
 def _check_names(document: Document, rules: list[DataRule]) -> None:

@@ -1,16 +1,21 @@
 """The rules that the contract of a stream writes down: of an attribute, of the stream as a whole."""
 
 import math
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from st_common.contracts.document import Document, Place, near
-from st_common.contracts.measures import MEASURES
+from st_common.contracts.measures import COLUMN_MEASURES, MEASURES, Measure
 from st_common.contracts.places import TABLE_AT
 from st_common.contracts.stream_model import DataRule
 
 ENGINE = "fairway"
 _RANGE = ("minimum", "maximum")
 _METRICS = {"invalidValues": "unknown_share", "nullValues": "null_share"}
+_OF_NUMBERS = {
+    name: COLUMN_MEASURES[name] for name in ("level_to_usual", "spread_to_usual")
+}
 _BOUNDS = (
     "mustBe",
     "mustBeBetween",
@@ -54,7 +59,7 @@ def column_rules(
             )
         )
     written = document.items((*place, "quality"))
-    return rules + [_metric_rule(document, each, name) for each in written]
+    return rules + [_column_rule(document, each, column) for each in written]
 
 
 def stream_rules(document: Document) -> list[DataRule]:
@@ -64,9 +69,20 @@ def stream_rules(document: Document) -> list[DataRule]:
         ContractError: a rule cannot be carried out.
     """
     return [
-        _measure_rule(document, place)
+        _measure_rule(document, place, MEASURES)
         for place in document.items((*TABLE_AT, "quality"))
     ]
+
+
+def _column_rule(document: Document, place: Place, column: dict[str, Any]) -> DataRule:
+    if "metric" in document.mapping(place):
+        return _metric_rule(document, place, column["name"])
+    if column["logicalType"] not in _NUMBERS:
+        raise document.error(
+            place, "bad-rule", f"{column['name']} is no number: it has no level"
+        )
+    rule = _measure_rule(document, place, _OF_NUMBERS)
+    return replace(rule, column=column["name"])
 
 
 def _check_range(document: Document, place: Place, column: dict[str, Any]) -> None:
@@ -129,30 +145,32 @@ def _valid_values(document: Document, place: Place) -> tuple[Any, ...]:
     return tuple(values)
 
 
-def _measure_rule(document: Document, place: Place) -> DataRule:
+def _measure_rule(
+    document: Document, place: Place, measures: Mapping[str, Measure]
+) -> DataRule:
     rule = document.mapping(place)
     told = (rule.get("type"), rule.get("engine"))
     if told != ("custom", ENGINE):
         raise document.error(
             place,
             "bad-rule",
-            f"a rule of a stream has type custom and engine {ENGINE}, not {told[0]!r} and {told[1]!r}",
+            f"a rule on a measure has type custom and engine {ENGINE}, not {told[0]!r} and {told[1]!r}",
         )
     at = (*place, "implementation")
     given = dict(document.mapping(at))
     measure = given.pop("measure", None)
-    if measure not in MEASURES:
+    if measure not in measures:
         raise document.error(
             at,
             "bad-rule",
             f"{measure!r} is no measure",
-            hint=near(measure, MEASURES),
+            hint=near(measure, measures),
         )
     minimum, maximum = _bounds(document, place)
     return DataRule(
         name=rule["name"],
         measure=measure,
-        arguments=_arguments(document, at, measure, given),
+        arguments=_arguments(document, at, measure, measures[measure], given),
         minimum=minimum,
         maximum=maximum,
         severity=rule["severity"],
@@ -161,21 +179,25 @@ def _measure_rule(document: Document, place: Place) -> DataRule:
 
 
 def _arguments(
-    document: Document, place: Place, measure: str, given: dict[str, Any]
+    document: Document,
+    place: Place,
+    name: str,
+    measure: Measure,
+    given: dict[str, Any],
 ) -> dict[str, float]:
-    known = MEASURES[measure].arguments
+    known = measure.arguments
     for key, value in given.items():
         if key not in known or not _is_number(value) or value < 0:
             raise document.error(
                 (*place, key),
                 "bad-rule",
-                f"{key} = {value!r} is no argument of {measure}",
+                f"{key} = {value!r} is no argument of {name}",
                 hint=f"numbers from 0 on: {', '.join(known) or 'none'}",
             )
     arguments = {**known, **given}
     for key, value in arguments.items():
         if value is None:
-            raise document.error(place, "bad-rule", f"{measure} needs {key}")
+            raise document.error(place, "bad-rule", f"{name} needs {key}")
     return {key: float(value) for key, value in arguments.items()}
 
 

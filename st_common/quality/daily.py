@@ -31,6 +31,7 @@ class DayReport:
         streams: the streams that were checked.
         rules: how many findings there are, counts included.
         breaches: how many rules of severity error are broken.
+        sentences: what those on the data mean, each with its stream, for people.
     """
 
     day: date
@@ -38,6 +39,7 @@ class DayReport:
     streams: tuple[str, ...]
     rules: int
     breaches: int
+    sentences: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The report as JSON values."""
@@ -47,6 +49,7 @@ class DayReport:
             "streams": list(self.streams),
             "rules": self.rules,
             "breaches": self.breaches,
+            "sentences": list(self.sentences),
         }
 
 
@@ -141,6 +144,12 @@ def _report(
         streams=tuple(stream.name for stream in streams),
         rules=len(findings),
         breaches=sum(finding.is_breach for finding in findings),
+        sentences=tuple(
+            f"{each.stream}: {finding.sentence}"
+            for each in stream_days
+            for finding in each.breaches
+            if finding.sentence
+        ),
     )
 
 
@@ -148,7 +157,9 @@ def _alert(
     home: Home, about: str, day: date, findings: Sequence[Finding], path: Path
 ) -> None:
     """Tells of a day's broken promises, once as long as they are the same."""
-    broken = [finding.rule for finding in findings if finding.is_breach]
+    broken = [finding for finding in findings if finding.is_breach]
     if broken:
-        text = f"quality of {day}: {', '.join(broken)} broken; see {path}"
+        rules = ", ".join(finding.rule for finding in broken)
+        meant = [f"{each.sentence}; " for each in broken if each.sentence]
+        text = f"quality of {day}: {rules} broken; {''.join(meant)}see {path}"
         tell_once(home, about, text, level="error")

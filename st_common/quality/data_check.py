@@ -46,6 +46,7 @@ class DataCheck:
     page: str = ""
 
 
+_OF_RECORDS = {"rejects_share"}  # what is judged also where no fix is promised
 NO_DATA_CHECK = DataCheck()
 """Of a stream that has no contract."""
 
@@ -78,7 +79,7 @@ def check_data(
         return DataCheck(findings=(_unreadable(stream.name, error),))
     judged = judge(contract, observed)
     findings = [
-        _finding(rule, observed[rule.name], judged.kept, stream.name, tally.fixes)
+        _finding(rule, observed[rule.name], judged.kept, stream.name, day, tally.fixes)
         for rule in contract.rules
     ]
     return DataCheck(
@@ -122,6 +123,12 @@ def _observed(
     fixes: pa.Table,
 ) -> dict[str, Observed]:
     data = gather(home, stream, day, tally, fixes)
+    if not len(fixes) and contract.weekdays and not contract.is_promised(day):
+        nothing = Observed(why=f"nothing is promised of {day:%A}s, and nothing came")
+        return {
+            rule.name: observe(data, rule) if rule.measure in _OF_RECORDS else nothing
+            for rule in contract.rules
+        }
     return {rule.name: observe(data, rule) for rule in contract.rules}
 
 
@@ -139,11 +146,18 @@ def _unreadable(stream: str, error: FairwayError) -> Finding:
 
 
 def _finding(
-    rule: DataRule, observed: Observed, kept: Mapping[str, bool], stream: str, rows: int
+    rule: DataRule,
+    observed: Observed,
+    kept: Mapping[str, bool],
+    stream: str,
+    day: date,
+    rows: int,
 ) -> Finding:
     against = f", against {observed.against}" if observed.against else ""
     passed = kept.get(rule.name, not observed.has_failed)
     examples = "" if passed else json.dumps(observed.examples, default=str)
+    some = [each for each in observed.examples if isinstance(each, str)]
+    told = rule.breach(day, observed.value, observed.usual, some)
     return Finding(
         table=data_label(stream),
         rule=rule.name,
@@ -153,6 +167,7 @@ def _finding(
         expected=f"{rule.expected}{against}",
         rows=rows,
         details=observed.why or examples,
+        sentence="" if passed else told,
     )
 
 

@@ -1,7 +1,7 @@
 """All that the rules on the data of a day look at, read once."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import date
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +16,16 @@ from st_common.log.log import Log
 from st_common.log.log_purging import arrived_before
 from st_common.quality.shape import (
     US_PER_DAY,
+    Level,
     Ordered,
     Shape,
     day_start_us,
+    moved,
     ordered,
     shape_of,
 )
 from st_common.quality.tally import Tally
-from st_common.quality.usual import Usual, usual_of
+from st_common.quality.usual import Usual, usual_level, usual_of
 
 _NEEDED = ("object", "event_ts", "x", "y", "segment", "row")
 NO_FIXES = pa.schema(
@@ -51,8 +53,10 @@ class DayData:
         stream: the settings of the stream.
         fixes: those with an event time in the day, with the columns that the contract names, as far as there are any.
         order: the same by object and event time.
+        is_moved: whether each is at another place than the one before of its object; bool[n], in the order of `order`.
         shape: how they are spread.
         tally: what happened to the records.
+        levels: those that were read, of other days, by days and attribute.
     """
 
     day: date
@@ -60,13 +64,24 @@ class DayData:
     stream: StreamSettings
     fixes: pa.Table
     order: Ordered
+    is_moved: np.ndarray
     shape: Shape
     tally: Tally
+    levels: dict[tuple[tuple[date, ...], str], Level | None] = field(
+        default_factory=dict
+    )
 
     @cached_property
     def usual(self) -> Usual | None:
         """What is usual for such a day; None when nothing is known before it."""
-        return usual_of(self.home, self.stream.name, self.day)
+        return usual_of(self.home, self.stream.name, self.day, self.shape)
+
+    def usual_level(self, usual: Usual, column: str) -> Level | None:
+        """What is usual of an attribute; read for each rule that asks, for most rules ask for none."""
+        if (usual.days, column) not in self.levels:
+            level = usual_level(self.home, self.stream.name, usual.days, column)
+            self.levels[usual.days, column] = level
+        return self.levels[usual.days, column]
 
     @cached_property
     def arrived(self) -> int | None:
@@ -130,13 +145,15 @@ def gather(
     """
     fixes = fixes.sort_by([("segment", "ascending"), ("row", "ascending")])
     order = ordered(fixes)
+    is_moved = moved(order, fixes)
     return DayData(
         day=day,
         home=home,
         stream=stream,
         fixes=fixes,
         order=order,
-        shape=shape_of(day, order),
+        is_moved=is_moved,
+        shape=shape_of(day, order, is_moved),
         tally=tally,
     )
 

@@ -3,15 +3,22 @@
 from collections.abc import Mapping
 from datetime import date, timedelta
 
+import pyarrow.compute as pc
+
 from st_common import tables
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_stream_contract
 from st_common.errors import ContractError
+from st_common.log.log import Log
 from st_common.operations.days import open_since
 from st_common.operations.history import days_of
 from st_common.quality.finding import DAY_IS_CLOSED, data_label
 from st_common.quality.shape import US_PER_DAY, day_start_us
+
+_EPOCH = date(1970, 1, 1)
+_LIVE_DAYS = 3  # from a day's begin: so late fixes of a live stream may come
+_RECENT = timedelta(days=30)
 
 
 class Due:
@@ -26,9 +33,10 @@ class Due:
     def __init__(
         self, home: Home, streams: Mapping[str, StreamSettings], *, now_us: int
     ) -> None:
+        self._home = home
         self._now_us = now_us
         self._open_since = {name: open_since(home, name) for name in streams}
-        self._daily = {name for name in streams if _is_daily(home, name)}
+        self._weekdays = {name: _promised_weekdays(home, name) for name in streams}
         self._rejected = _reject_days(home)
         self._stored = {
             name: set(days_of(home.table("positions", name))) for name in streams
@@ -45,7 +53,7 @@ class Due:
             return True
         is_over = day_start_us(day) + US_PER_DAY <= self._now_us
         came = day in self._rejected.get(stream, ())
-        return is_over and (stream in self._daily or came)
+        return is_over and (day.weekday() in self._weekdays[stream] or came)
 
     def unchecked_days(self) -> list[date]:
         """The days that are due and were not checked yet for some stream, or were open then and are closed now.
@@ -80,13 +88,44 @@ class Due:
         )
 
     def _days(self, stream: str) -> set[date]:
-        """The days that have fixes or rejects of a stream; of a daily one all since its first that are over."""
-        days = self._stored[stream] | self._rejected.get(stream, set())
-        if days and stream in self._daily:
-            first = min(days)
-            over = (self._now_us - day_start_us(first)) // US_PER_DAY
-            days |= {first + timedelta(days=each) for each in range(over)}
-        return days
+        """The days that have fixes or rejects of a stream, and those since its first that its contract promises.
+
+        Of a live stream these go on until now, of a replay until its newest day.
+        """
+        stored = self._stored[stream]
+        days = stored | self._rejected.get(stream, set())
+        weekdays = self._weekdays[stream]
+        if not days or not weekdays:
+            return days
+        first, today = min(days), _EPOCH + timedelta(days=self._now_us // US_PER_DAY)
+        end = today
+        if stored and not _is_live(self._home, stream, max(stored), today):
+            # Its rejects came years after its fixes, perhaps.
+            first, end = min(stored), max(stored)
+        over = (first + timedelta(days=each) for each in range((end - first).days))
+        return days | {each for each in over if each.weekday() in weekdays}
+
+
+def _is_live(home: Home, stream: str, newest: date, today: date) -> bool:
+    """Whether the first fixes of a stream's newest day arrived about when they were made; an old file's did not.
+
+    Args:
+        home: where table and log lie.
+        stream: the stream.
+        newest: the newest day (UTC) that has fixes.
+        today: the day of the wall clock; where the log has lost these fixes, a month decides.
+    """
+    log = Log(home.log(stream))
+    rows = tables.read(
+        home.table("positions", stream),
+        columns=["segment"],
+        filters=[("event_date", "=", newest)],
+    )
+    segment = pc.min(rows["segment"]).as_py()
+    if segment is None or not log.first() <= segment < log.end():
+        return today - newest <= _RECENT
+    late_us = log.segment(segment).arrival_us - day_start_us(newest)
+    return late_us < _LIVE_DAYS * US_PER_DAY
 
 
 def _checked(home: Home) -> dict[tuple[date, str], bool]:
@@ -102,13 +141,13 @@ def _checked(home: Home) -> dict[tuple[date, str], bool]:
     return {(row["date"], row["table"]): row["passed"] for row in rows.to_pylist()}
 
 
-def _is_daily(home: Home, stream: str) -> bool:
-    """Whether a stream's contract promises data on each day; a contract that cannot be read is judged as if it did."""
+def _promised_weekdays(home: Home, stream: str) -> frozenset[int]:
+    """The weekdays on which a stream's contract promises data; one that cannot be read is judged as if it were all."""
     try:
         contract = load_stream_contract(stream, home.root)
     except ContractError:
-        return True
-    return contract is not None and contract.is_daily
+        return frozenset(range(7))
+    return contract.weekdays if contract is not None else frozenset()
 
 
 def _reject_days(home: Home) -> dict[str, set[date]]:

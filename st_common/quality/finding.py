@@ -39,6 +39,7 @@ class Finding:
         expected: what it demands, for people; `COUNTED` for a mere count.
         rows: how many were looked at.
         details: examples of rows that break it, as JSON; or what is wrong, in words.
+        sentence: of a broken rule on a stream's data, what happened and what it may be, for who runs the stream.
     """
 
     table: str
@@ -49,6 +50,7 @@ class Finding:
     expected: str
     rows: int
     details: str = ""
+    sentence: str = ""
 
     @property
     def is_breach(self) -> bool:

@@ -8,7 +8,8 @@ import pyarrow.compute as pc
 
 from st_common.contracts import DataRule
 from st_common.quality.day_data import DayData
-from st_common.quality.measuring import EXAMPLES, MEASURED, Observed
+from st_common.quality.measuring import EXAMPLES, MEASURED, NO_USUAL, Observed
+from st_common.quality.shape import Level, level_of
 
 _COMPARED = {"minimum": pc.greater_equal, "maximum": pc.less_equal}
 
@@ -59,6 +60,32 @@ def _null_share(data: DayData, column: str, _: Mapping[str, Any]) -> Observed:
     return Observed(value=values.null_count / len(values))
 
 
+def _level_to_usual(data: DayData, column: str, _: Mapping[str, Any]) -> Observed:
+    return _to_usual(data, column, lambda level: level.mean)
+
+
+def _spread_to_usual(data: DayData, column: str, _: Mapping[str, Any]) -> Observed:
+    return _to_usual(data, column, lambda level: level.spread)
+
+
+def _to_usual(data: DayData, column: str, number: Callable[[Level], float]) -> Observed:
+    """A number of a day's values, of the same on usual days."""
+    if data.usual is None:
+        return NO_USUAL
+    own = level_of(data.fixes[column])
+    if own is None:
+        return Observed(why=f"no fix of the day has {column}")
+    usual = data.usual_level(data.usual, column)
+    if usual is None or not number(usual):
+        return Observed(why=f"{column} has no value, or but one, on usual days")
+    return Observed(
+        value=number(own) / number(usual),
+        against=data.usual.said,
+        usual=data.usual.name,
+        examples=(f"{number(own):.4g} of {number(usual):.4g}",),
+    )
+
+
 def _breaking(data: DayData, column: str, breaks: pa.ChunkedArray) -> Observed:
     """The share of the values that are there which break a rule, with examples; a null breaks none.
 
@@ -80,4 +107,6 @@ _MEASURED: dict[str, Callable[[DayData, str, Mapping[str, Any]], Observed]] = {
     "outside_share": _outside_share,
     "unknown_share": _unknown_share,
     "null_share": _null_share,
+    "level_to_usual": _level_to_usual,
+    "spread_to_usual": _spread_to_usual,
 }

@@ -3,7 +3,6 @@
 import json
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from html.parser import HTMLParser
 from pathlib import Path
@@ -18,9 +17,7 @@ from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
 from st_common.contracts import read_stream_contract
-from st_common.engine.archive import Archive
 from st_common.errors import ContractError
-from st_common.log.record_settings import log_for
 from st_common.operations.alerts import read_alerts
 from st_common.operations.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data
@@ -30,6 +27,24 @@ from st_common.quality.record import record
 from st_common.quality.shape import day_start_us
 from st_common.quality.tally import tally
 from st_common.quality.usual import days_to_compare
+from tests.kit.quality_days import (
+    QUARTER_S,
+    SETTINGS,
+    Records,
+    a_clock_an_hour_ahead,
+    a_clock_an_hour_off,
+    all_over_the_world,
+    an_hour_lost,
+    an_unknown_class,
+    arrive,
+    doubles,
+    five_objects_left,
+    five_objects_lost,
+    impossible_speeds,
+    midnight_s,
+    mostly_lost,
+    one_id_for_two,
+)
 
 pytestmark = [
     pytest.mark.spec("C8"),
@@ -43,14 +58,6 @@ DAY = date(2024, 3, 9)
 NEXT = DAY + timedelta(weeks=1)
 WEEKS = [DAY - timedelta(weeks=week) for week in (4, 3, 2, 1)]
 ROUNDS, TAXIS = 96, 50
-QUARTER_S = 900
-SETTINGS = """
-[streams.taxis]
-format = "csv"
-columns = { object = "id", event_ts = "t", x = "x", y = "y" }
-time_unit = "s"
-attributes = { speed = "double km/h", class = "string" }
-"""
 EXAMPLE = ROOT / "data_contracts" / "examples" / "streams" / "taxis.odcs.yaml"
 CONTRACT = EXAMPLE.read_text()
 BROKEN_VOLUME = Finding(
@@ -64,32 +71,10 @@ BROKEN_VOLUME = Finding(
 )
 
 
-@dataclass(frozen=True, kw_only=True)
-class Records:
-    """Records of a day, and how late each one arrives."""
-
-    taxi: np.ndarray
-    at_s: np.ndarray
-    told_s: np.ndarray
-    x: np.ndarray
-    y: np.ndarray
-    speed: np.ndarray
-    kind: np.ndarray
-
-    def where(self, kept: np.ndarray) -> "Records":
-        return Records(**{name: values[kept] for name, values in vars(self).items()})
-
-    def lines(self) -> np.ndarray:
-        columns = (self.taxi, self.told_s, self.x, self.y, self.speed, self.kind)
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        return np.array([",".join(map(str, row)) for row in rows], object)
-
-
 def good(day: date) -> Records:
     """Each taxi goes back and forth in its street: a fix every 15 minutes, seconds apart from one taxi to the next."""
-    start_s = int(datetime(day.year, day.month, day.day, tzinfo=UTC).timestamp())
     turn, number = (each.ravel() for each in np.mgrid[0:ROUNDS, 0:TAXIS])
-    at_s = start_s + turn * QUARTER_S + number * 3
+    at_s = midnight_s(day) + turn * QUARTER_S + number * 3
     return Records(
         taxi=np.array([f"t{each:02}" for each in number], object),
         at_s=at_s,
@@ -99,21 +84,6 @@ def good(day: date) -> Records:
         speed=20.0 + (turn + number) % 40,
         kind=np.array(["A", "B", "C"], object)[number % 3],
     )
-
-
-def arrive(home: Home, records: Records, *, others: bytes = b"") -> None:
-    """Puts records into the log, a segment for each quarter of an hour, and stores them as an engine does."""
-    stream = load_streams(home.root / "conf")["taxis"]
-    log, lines = log_for(home, stream), records.lines()
-    quarter = records.at_s // QUARTER_S
-    for each in np.unique(quarter):
-        body = "\n".join(["id,t,x,y,speed,class", *lines[quarter == each], ""])
-        arrival_us = int(records.at_s[quarter == each].max() + 1) * 1_000_000
-        log.append(body.encode() + others, arrival_us=arrival_us)
-        others = b""
-    archive = Archive(home, stream)
-    while archive.batch():
-        pass
 
 
 @pytest.fixture(scope="module")
@@ -150,73 +120,10 @@ def broken(data: DataCheck) -> dict[str, str]:
     }
 
 
-def mostly_lost(records: Records) -> Records:
-    return records.where(np.arange(len(records.taxi)) % 50 == 0)
-
-
-def five_objects_lost(records: Records) -> Records:
-    return records.where(records.taxi >= "t05")
-
-
-def five_objects_left(records: Records) -> Records:
-    return records.where(records.taxi < "t05")
-
-
-def an_hour_lost(records: Records) -> Records:
-    hour = records.at_s % 86_400 // 3600
-    return records.where(hour != 14)
-
-
-def all_over_the_world(records: Records) -> Records:
-    random = np.random.default_rng(7)
-    n = len(records.taxi)
-    return replace(
-        records,
-        x=np.round(random.uniform(-180, 180, n), 6),
-        y=np.round(random.uniform(-85, 85, n), 6),
-    )
-
-
-def impossible_speeds(records: Records) -> Records:
-    speed = records.speed.copy()
-    speed[[100, 200]] = -5, 9999
-    return replace(records, speed=speed)
-
-
-def an_unknown_class(records: Records) -> Records:
-    kind = records.kind.copy()
-    kind[300] = "Z"
-    return replace(records, kind=kind)
-
-
-def a_clock_an_hour_off(records: Records) -> Records:
-    own = records.taxi == "t07"
-    return replace(records, told_s=records.told_s - 3600 * own)
-
-
-def a_clock_an_hour_ahead(records: Records) -> Records:
-    own = records.taxi == "t07"
-    return replace(records, told_s=records.told_s + 3600 * own)
-
-
-def one_id_for_two(records: Records) -> Records:
-    """Two taxis, 14 km apart, that both call themselves t01."""
-    other = records.taxi == "t40"
-    taxi, x = records.taxi.copy(), records.x.copy()
-    taxi[other] = "t01"
-    x[other] += 0.17
-    return replace(records, taxi=taxi, x=np.round(x, 6))
-
-
-def doubles(records: Records) -> Records:
-    more = np.arange(len(records.taxi)) % 10 < 3
-    return records.where(np.repeat(np.arange(len(more)), 1 + more))
-
-
 BAD_DAYS: dict[str, tuple[Callable[[Records], Records], set[str], str]] = {
     "2 % of the volume": (
         mostly_lost,
-        {"volume", "objects", "usual_objects"},
+        {"volume", "objects", "usual_objects", "decimals"},
         "96 of 4,800 fixes",
     ),
     "five of fifty objects lost": (five_objects_lost, {"usual_objects"}, '"t00"'),
@@ -295,7 +202,7 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
         Path(summary["days"][0]["path"]).with_suffix(".json").read_text()
     )
     judged = results["streams"]["taxis"]["great_expectations"]
-    assert judged["statistics"]["unsuccessful_expectations"] == 6
+    assert judged["statistics"]["unsuccessful_expectations"] == 7
     assert f"data_docs/taxis-{DAY}.html" in page
     docs = (Path(summary["days"][0]["path"]).parent / "data_docs").glob("*.html")
     (told,) = (each.read_text() for each in docs)
@@ -305,7 +212,10 @@ def test_the_job_judges_a_day_on_which_nothing_came_ends_with_3_and_alerts(
     assert loaded_from_elsewhere(told) == []
     (alert,) = read_alerts(home)
     assert (alert.stream, alert.level) == ("taxis", "error")
-    assert "volume, objects, usual_objects, hours, gap, fresh broken" in alert.text
+    rules = "frequency, volume, objects, usual_objects, hours, gap, fresh"
+    assert f"{rules} broken; {DAY} has 0 fixes: does the feed" in alert.text
+    assert f"taxis: {DAY} has 0 fixes: does" in summary["days"][0]["sentences"][0]
+    assert f"{DAY} has 0 fixes: does the feed still deliver?" in page
     assert main(["--engine=local", "--home", str(home.root), "--day", str(DAY)]) == 3
     assert len(read_alerts(home)) == 1, "the same is told once"
     assert DAY not in Due(home, streams, now_us=now_us).unchecked_days()
@@ -354,17 +264,35 @@ def loaded_from_elsewhere(page: str) -> list[str]:
     [
         ([-56, -35, -28, -21, -14, -7, -1], [], [-28, -21, -14, -7]),
         ([-56, -35, -28, -21, -14, -7, -1], [-14], [-35, -28, -21, -7]),
-        ([-28, -21, -14, -7, -2, -1], [-14, -1], [-2]),
-        ([-63, -3, -2], [-3, -2], [-2]),
+        ([-28, -21, -14, -7, -2, -1], [-14, -1], [-28, -21, -7]),
+        ([-14, -7, -6, -1], [], [-14, -7]),
+        ([-63, -3, -2, -1], [], [-63]),
+        ([-63, -14, -7], [-14, -7], [-7]),
         ([-63, 0, 1], [], [-63]),
-        ([0, 7], [], []),
+        ([-2, -1, 0, 7], [], []),
     ],
 )
 def test_the_days_that_say_what_is_usual(days, bad, expected) -> None:
-    def at(offsets: list[int]) -> list[date]:
-        return [DAY + timedelta(days=each) for each in offsets]
+    assert days_to_compare(at(DAY, days), DAY, at(DAY, bad)) == at(DAY, expected)
 
-    assert days_to_compare(at(days), DAY, at(bad)) == at(expected)
+
+def at(day: date, offsets: list[int]) -> list[date]:
+    return [day + timedelta(days=each) for each in offsets]
+
+
+@pytest.mark.parametrize(
+    ("days", "expected"),
+    [
+        ([-21, -14, -7, -1], [-21, -14, -7]),
+        ([-14, -7, -4, -3, -2, -1], [-14, -7, -4, -1]),
+        ([-3, -2], []),
+    ],
+)
+def test_a_working_day_is_compared_with_others_until_there_are_three_of_its_weekday(
+    days, expected
+) -> None:
+    tuesday = date(2024, 3, 12)
+    assert days_to_compare(at(tuesday, days), tuesday) == at(tuesday, expected)
 
 
 @pytest.mark.slow
@@ -429,6 +357,20 @@ WRONG = {
     "engine: fairway": ("engine: other", "engine fairway"),
     "physicalType: string": ("physicalType: text", "unknown-type"),
     "unit: percent, ": ("", "needs unit: percent"),
+    "measure: level_to_usual": ("measure: fixes_to_usual", "is no measure"),
+    "type: custom, engine: fairway": ("type: sql, engine: fairway", "type custom"),
+    "metric: invalidValues, arguments: {validValues: [A, B, C]}": (
+        "type: custom, engine: fairway, implementation: {measure: level_to_usual}",
+        "class is no number",
+    ),
+    "value: 1, unit: d}": (
+        "value: 1, unit: d, scheduler: weekdays, schedule: Mon Sun Day}",
+        "'Mon Sun Day' is not known",
+    ),
+    "{property: frequency, value: 1, unit: d}": (
+        "{property: frequency, value: 1, unit: d, schedule: Mon}",
+        "scheduler None",
+    ),
 }  # fmt: skip
 
 
