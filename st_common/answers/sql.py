@@ -49,7 +49,7 @@ _PLAIN_TABLES = (
     "dead_letters",
     "feature_faults",
 )
-_OF_ALL = ("changes", "visits")  # views of each stream, and of all
+_OF_ALL = ("changes", "visits", "differences")  # views of each stream, and of all
 _LOCKED: dict[str, str | bool | int | float | list[str]] = {
     "enable_external_access": False,  # no file, no network, no extension
     "autoinstall_known_extensions": False,
@@ -95,13 +95,14 @@ def sql(
 ) -> pa.Table:
     """The result of one SELECT over the views of a home; times are UTC.
 
-    The views: `changes` and `visits` (all streams, with the column stream), `changes_S`, `visits_S`, `positions_S`,
-    `latest_S`, `snapshots_S`, `differences_S` for each stream S, `trial_S_T` for each of its trials T, `layer_L` for
-    each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`, `feature_faults`. A name
-    with `-` is written with `_`. Views of tables that do not exist yet are empty. One of a table that is not read here
-    refuses only texts that name it, or all streams' `changes` and `visits` where it is of one. Those of a stream or a
-    layer stand in the schema of its group too, and there its own name means the fixes of the stream, or the layer:
-    `metro.buses`, `metro.roads`. DuckDB reaches nothing else: no files, no network, no variables of this process.
+    The views: `changes`, `visits` and `differences` (all streams, with the column stream), `changes_S`, `visits_S`,
+    `differences_S`, `positions_S`, `latest_S`, `snapshots_S` for each stream S, `trial_S_T` for each of its trials T,
+    `layer_L` for each layer L, `rejects`, `regions`, `queries`, `quality`, `stream_status`, `dead_letters`,
+    `feature_faults`. A name with `-` is written with `_`. Views of tables that do not exist yet are empty. One of a
+    table that is not read here refuses only texts that name it, or the view of all streams where it is of one. Those of
+    a stream or a layer stand in the schema of its group too, and there its own name means the fixes of the stream, or
+    the layer: `metro.buses`, `metro.roads`. DuckDB reaches nothing else: no files, no network, no variables of this
+    process.
 
     Args:
         home: where the tables lie.
@@ -239,6 +240,8 @@ def _create_views(
             connection.register(name, source_of())
         except TableError as error:
             refused[name] = error
+            if contract in _OF_ALL:
+                refused[contract] = error
             connection.register(
                 name, load_contract(contract).arrow_schema().empty_table()
             )
@@ -258,7 +261,7 @@ def _create_views(
                 _create_nothing(connection, home, stream, table)
     for table in _OF_ALL:
         _union_of_all(connection, table, streams)
-    return names, refused
+    return list(dict.fromkeys(names)), refused
 
 
 def _create_changes(

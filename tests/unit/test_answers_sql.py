@@ -98,6 +98,26 @@ def test_changes_of_all_streams_and_of_each(home: Home):
 
 
 @pytest.mark.spec("C7")
+@pytest.mark.spec("C6")
+def test_differences_of_all_streams_and_of_each(home: Home):
+    assert rows(home, "SELECT stream, query FROM differences") == []
+    row = {"event_date": TS.date(), "query": "q", "query_version": 1, "object": "a"}
+    row |= {"arm": "told", "why": "late", "run": "r", "from_ts": TS, "to_ts": TS}
+    row |= {"cause_in": "enter", "cause_out": "leave"}
+    schema = load_contract("differences").arrow_schema()
+    write_deltalake(
+        home.table("differences", "sea-ships"),
+        pa.Table.from_pylist([row, row | {"object": "b"}], schema),
+        partition_by=["event_date"],
+    )
+    counted = "SELECT stream, why, count(*) FROM differences GROUP BY ALL"
+    assert rows(home, counted) == [("sea-ships", "late", 2)]
+    assert rows(home, "SELECT count(*) FROM differences_sea_ships") == [(2,)]
+    assert rows(home, "SELECT count(*) FROM differences_taxis") == [(0,)]
+    names = [name for (name,) in rows(home, "SHOW TABLES")]
+    assert len(names) == len(set(names))
+
+
 def test_the_journal_of_the_local_engine_is_part_of_changes(home: Home):
     kept = Journal(home, "taxis", epoch=1)
     kept.append(changes("z", position=9), behind=-1)
