@@ -20,6 +20,7 @@ from st_common.quality.shape import (
     Ordered,
     Shape,
     day_start_us,
+    level_of,
     moved,
     ordered,
     shape_of,
@@ -56,7 +57,7 @@ class DayData:
         is_moved: whether each is at another place than the one before of its object; bool[n], in the order of `order`.
         shape: how they are spread.
         tally: what happened to the records.
-        levels: those that were read, of other days, by days and attribute.
+        levels: those that rules asked for, by days and attribute.
     """
 
     day: date
@@ -76,12 +77,20 @@ class DayData:
         """What is usual for such a day; None when nothing is known before it."""
         return usual_of(self.home, self.stream.name, self.day, self.shape)
 
+    def level(self, column: str) -> Level | None:
+        """The level of an attribute on the day; None without a value."""
+        key = (self.day,), column
+        if key not in self.levels:
+            self.levels[key] = level_of(self.fixes[column])
+        return self.levels[key]
+
     def usual_level(self, usual: Usual, column: str) -> Level | None:
-        """What is usual of an attribute; read for each rule that asks, for most rules ask for none."""
-        if (usual.days, column) not in self.levels:
+        """What is usual of an attribute; read when a rule asks for it, as most rules ask for none."""
+        key = usual.days, column
+        if key not in self.levels:
             level = usual_level(self.home, self.stream.name, usual.days, column)
-            self.levels[usual.days, column] = level
-        return self.levels[usual.days, column]
+            self.levels[key] = level
+        return self.levels[key]
 
     @cached_property
     def arrived(self) -> int | None:

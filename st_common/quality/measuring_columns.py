@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from st_common.contracts import DataRule
 from st_common.quality.day_data import DayData
 from st_common.quality.measuring import EXAMPLES, MEASURED, NO_USUAL, Observed
-from st_common.quality.shape import Level, level_of
+from st_common.quality.shape import Level
 
 _COMPARED = {"minimum": pc.greater_equal, "maximum": pc.less_equal}
 
@@ -72,7 +72,7 @@ def _to_usual(data: DayData, column: str, number: Callable[[Level], float]) -> O
     """A number of a day's values, of the same on usual days."""
     if data.usual is None:
         return NO_USUAL
-    own = level_of(data.fixes[column])
+    own = data.level(column)
     if own is None:
         return Observed(why=f"no fix of the day has {column}")
     usual = data.usual_level(data.usual, column)

@@ -30,7 +30,6 @@ from st_common.operations.history import days_of
 from st_common.quality.day_data import DayData, columns_of, gather
 from st_common.quality.measuring import have_at_most
 from st_common.quality.measuring_columns import observe
-from st_common.quality.shape import level_of
 from st_common.quality.tally import tally
 from st_common.quality.usual import bad_days, is_working
 
@@ -331,7 +330,7 @@ def _nulls(name: str, parts: Sequence[pa.ChunkedArray]) -> dict[str, Any]:
 
 def _levels(name: str, seen: Sequence[DayData]) -> list[dict[str, Any]]:
     """Rules on how high an attribute is and how widely it spreads; of what may be negative a mean has no ratio."""
-    own = [level for day in seen if (level := level_of(day.fixes[name]))]
+    own = [level for day in seen if (level := day.level(name))]
     if not own or not all(each.spread for each in own):
         return []
     rules = []

@@ -141,16 +141,12 @@ def _usual_rest(
 ) -> Usual | None:
     """What is usual for a Saturday or a Sunday, as before a day of another weekday; None without any."""
     rests = [each for each in stored if each.weekday() == weekday and each < day]
-    good = days_to_compare(rests, _next(day, weekday), bad)
+    following = day + timedelta(days=(weekday - day.weekday()) % 7)
+    good = days_to_compare(rests, following, bad)
     if not good:
         return None
     said = f"{_several(good)}, for it is as one of these: a holiday?"
     return _usual_on(path, good, said, _name(good))
-
-
-def _next(day: date, weekday: int) -> date:
-    """The first day of a weekday after a day."""
-    return day + timedelta(days=(weekday - day.weekday() - 1) % 7 + 1)
 
 
 def _unlike(shape: Shape, usual: Usual) -> float:

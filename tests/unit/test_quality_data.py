@@ -8,6 +8,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
@@ -23,6 +24,7 @@ from st_common.operations.status import StreamStatus, write_status
 from st_common.quality.data_check import DataCheck, check_data
 from st_common.quality.due import Due
 from st_common.quality.finding import Finding
+from st_common.quality.propose import _range
 from st_common.quality.record import record
 from st_common.quality.shape import day_start_us
 from st_common.quality.tally import tally
@@ -326,6 +328,15 @@ def test_a_proposed_contract_is_kept_by_the_days_it_comes_from_and_not_by_bad_on
         "ways",
         "x_between",
     }
+
+
+@pytest.mark.parametrize(
+    "values", [[1_539_059_572.0, 1_539_059_672.0], [0.0, 0.003], [-4.0, 9e9], [7.0]]
+)
+def test_a_proposed_range_holds_the_values_that_it_comes_from(values) -> None:
+    bounds = _range(pa.chunked_array([values]))["logicalTypeOptions"]
+    assert bounds["minimum"] <= min(values)
+    assert max(values) <= bounds["maximum"]
 
 
 def test_an_open_day_widens_no_bound_of_a_proposed_contract(home: Home) -> None:
