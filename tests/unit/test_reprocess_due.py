@@ -114,7 +114,8 @@ def test_a_plan_says_what_is_due_and_processes_nothing(home, capsys):
     late(home, 10, 10)
     known = read_record(home.stream("taxis") / FOLDER / FILE)
     why = "2 late fixes came for 2024-03-10"
-    of_taxis = {"stream": "taxis", "from": "2024-03-10", "to": "2024-03-12", "why": why}
+    days = {"from": "2024-03-10", "to": "2024-03-12"}
+    of_taxis = {"stream": "taxis", **days, "why": why, "engine": "local"}
     wanted = {"runs": [of_taxis], "open": ["bikes"], "left_out": {}}
     assert job(home, capsys, "--plan") == (0, wanted)
     assert fairway(home, "--plan") == (
