@@ -71,7 +71,8 @@ def clear_leftovers(home: Home, conf: Path, *, today: date) -> Cleared:
     for file in (*seeds, *borders):
         file.unlink(missing_ok=True)
     for stream in streams:
-        forget_purged(home, stream)
+        with suppress(TableError):
+            forget_purged(home, stream)
         for folder in _forgotten_trials(home, stream):
             borders += folder.iterdir()
             shutil.rmtree(folder)

@@ -3,11 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
+from st_common.errors import TableError
 from st_common.operations.days import is_closed, open_since
 from st_common.quality.data_check import (
     NO_DATA_CHECK,
@@ -15,9 +17,17 @@ from st_common.quality.data_check import (
     check_data,
 )
 from st_common.quality.engines import LOCAL, Engine
-from st_common.quality.finding import COUNTED, DAY_IS_CLOSED, Finding, data_label
+from st_common.quality.finding import (
+    CAN_BE_CHECKED,
+    COUNTED,
+    DAY_IS_CLOSED,
+    Finding,
+    data_label,
+    found_of,
+    unread,
+)
 from st_common.quality.table_check import check_table
-from st_common.quality.tally import Tally, tally
+from st_common.quality.tally import UNCOUNTED, Tally, tally
 
 _BY_DAY = ("positions", "changes", "visits", "differences")
 _BY_TIME = {"snapshots": "snapshot_ts", "latest": "event_ts"}
@@ -62,27 +72,25 @@ def check_day(
         day: it should be closed (`operations.days.is_closed`): of an open one the findings are of that moment.
         engine: reads and judges the rows.
     """
-    counted = tally(home, stream, day, engine)
-    data = check_data(home, stream, day, counted, engine)
-    findings = [
-        _closed(home, stream.name, day),
-        *data.findings,
-        *(
-            finding
-            for path, name, bounds in _tables(home, stream.name, day)
-            for finding in check_table(
-                path, name, f"{name}/{stream.name}", bounds, engine
-            )
-        ),
-        *_counts(counted, stream.name),
+    name = stream.name
+    of_tables = [
+        finding
+        for path, table, bounds in _tables(home, name, day)
+        for finding in found_of(
+            f"{table}/{name}",
+            partial(check_table, path, table, f"{table}/{name}", bounds, engine),
+        )
     ]
-    return StreamDay(
-        stream=stream.name,
-        day=day,
-        tally=counted,
-        findings=tuple(findings),
-        data=data,
-    )
+    closed = _closed(home, name, day)
+    try:
+        counted = tally(home, stream, day, engine)
+        data = check_data(home, stream, day, counted, engine)
+    except TableError as error:
+        unchecked = unread(data_label(name), CAN_BE_CHECKED, error)
+        findings = (closed, unchecked, *of_tables)
+        return StreamDay(stream=name, day=day, tally=UNCOUNTED, findings=findings)
+    findings = (closed, *data.findings, *of_tables, *_counts(counted, name))
+    return StreamDay(stream=name, day=day, tally=counted, findings=findings, data=data)
 
 
 def _closed(home: Home, stream: str, day: date) -> Finding:

@@ -9,7 +9,7 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_stream_contract
-from st_common.errors import ContractError
+from st_common.errors import ContractError, TableError
 from st_common.log.log import Log
 from st_common.operations.days import open_since
 from st_common.operations.history import days_of
@@ -38,10 +38,16 @@ class Due:
         self._open_since = {name: open_since(home, name) for name in streams}
         self._weekdays = {name: _promised_weekdays(home, name) for name in streams}
         self._rejected = _reject_days(home)
-        self._stored = {
-            name: set(days_of(home.table("positions", name))) for name in streams
-        }
+        self._stored = {name: self._days_stored(name) for name in streams}
         self._checked = _checked(home)
+
+    def _days_stored(self, stream: str) -> set[date]:
+        """The days that have fixes; where the table is refused the newest closed one, whose report says so."""
+        try:
+            return set(days_of(self._home.table("positions", stream)))
+        except TableError:
+            since = self._open_since[stream]
+            return set() if since is None else {since - timedelta(days=1)}
 
     def is_due(self, stream: str, day: date) -> bool:
         """Whether a day (UTC) of a stream can be judged.

@@ -1,11 +1,13 @@
 """What a check finds: one row of the table `quality`."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date
 
 import pyarrow as pa
 
 from st_common.contracts import load_contract
+from st_common.errors import TableError
 
 DAY_IS_CLOSED = "day_is_closed"
 """The rule by which the table `quality` knows which days were checked, and whether they were closed then."""
@@ -23,6 +25,10 @@ COUNTED = "counted"
 def data_label(stream: str) -> str:
     """What the findings on the data of a stream call their table: `data/taxis`."""
     return f"data/{stream}"
+
+
+IS_READ = "is_read"
+"""The rule that is broken where a table is refused, for another program has altered it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +76,34 @@ class Finding:
     def is_grey(self) -> bool:
         """Whether there was nothing to judge; `details` says why."""
         return self.passed and self.observed is None
+
+
+def found_of(table: str, check: Callable[[], Iterable[Finding]]) -> list[Finding]:
+    """What a check finds of a table; of one that is refused that, so that the others are checked all the same.
+
+    Args:
+        table: what the findings call it.
+        check: gives them.
+    """
+    try:
+        return list(check())
+    except TableError as error:
+        return [unread(table, IS_READ, error)]
+
+
+def unread(table: str, rule: str, error: TableError) -> Finding:
+    """A rule that is broken because a table cannot be read."""
+    return Finding(
+        table=table,
+        rule=rule,
+        severity="error",
+        passed=False,
+        observed=None,
+        expected="the table can be read",
+        rows=0,
+        details=str(error),
+        sentence=f"another program altered {table}: {error}",
+    )
 
 
 def as_rows(findings: list[Finding], *, day: date, checked_us: int) -> pa.Table:

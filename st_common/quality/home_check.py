@@ -3,6 +3,7 @@
 import heapq
 import json
 from datetime import date
+from functools import partial
 from itertools import chain
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from st_common.contracts.judging import EXAMPLES
 from st_common.errors import FairwayError
 from st_common.layers.announce import layer_names
 from st_common.quality.engines import LOCAL, Engine
-from st_common.quality.finding import Finding
+from st_common.quality.finding import Finding, found_of
 from st_common.quality.table_check import check_table
 
 _LEAST, _MOST = 0.5, 2.0  # features, of as many as in the version before
@@ -32,25 +33,21 @@ def check_now(home: Home, engine: Engine = LOCAL) -> list[Finding]:
     Returns:
         None of a table that does not exist yet.
     """
-    findings = [
-        finding
-        for name in layer_names(home)
-        for finding in _layer(home.table("layers", name), f"layers/{name}", engine)
-    ]
+    findings: list[Finding] = []
+    for name in layer_names(home):
+        path, label = home.table("layers", name), f"layers/{name}"
+        findings += found_of(label, partial(_layer, path, label, engine))
     for name in ("regions", "queries", "feature_faults"):
-        findings += check_table(home.table(name), name, name, engine=engine)
+        check = partial(check_table, home.table(name), name, name, engine=engine)
+        findings += found_of(name, check)
     return findings
 
 
 def check_heartbeats(home: Home, day: date, engine: Engine = LOCAL) -> list[Finding]:
     """Checks the heartbeats of a day (UTC); none where there is no table of them yet."""
-    return check_table(
-        home.table("stream_status"),
-        "stream_status",
-        "stream_status",
-        [("date", "=", day)],
-        engine,
-    )
+    name, of_day = "stream_status", [("date", "=", day)]
+    check = partial(check_table, home.table(name), name, name, of_day, engine)
+    return found_of(name, check)
 
 
 def _layer(path: Path, label: str, engine: Engine) -> list[Finding]:

@@ -59,6 +59,10 @@ class Tally:
     filtered: Mapping[str, int] = field(default_factory=dict)
 
 
+UNCOUNTED = Tally(fixes=0, objects=0, late=0, double=0, rejects={}, changes=0)
+"""Of a day whose tables cannot be read."""
+
+
 def _later(path: Path, own: pa.Table, day: date) -> pa.Table:
     """Fixes of later days that came before the last of a day: only they can have made one of its own late."""
     last = pc.max(own["segment"]).as_py()

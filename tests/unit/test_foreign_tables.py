@@ -301,3 +301,23 @@ def test_verify_sees_rows_that_another_program_wrote(root, name, work, code, say
     said = fairway(root, "verify", code=code)
     assert says in said
     assert "of_good: " in said
+
+
+@pytest.mark.spec("C8")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of Great Expectations
+@pytest.mark.parametrize("name", ["changes", "positions"])
+def test_a_report_of_quality_checks_the_others_and_is_red_for_it(root, name):
+    for stream in ("good", "ill"):
+        feed(root, stream, 90_000)
+    altered(root, name, UNKNOWN)
+    said = fairway(root, "quality", "report", "--day", "1970-01-01", code=3)
+    assert "sunDials" in said
+    rows = sql(Home(root), "SELECT * FROM quality WHERE NOT passed").to_pylist()
+    broken = {(row["table"], row["rule"]): row for row in rows}
+    wanted = {(f"{name}/ill", "is_read")}
+    wanted |= {("data/ill", "can_be_checked")} if name == "positions" else set()
+    assert {key for key in broken if key[0].endswith("/ill")} >= wanted
+    assert not [key for key in broken if key[0].endswith("/good")]
+    told = broken[f"{name}/ill", "is_read"]
+    assert told["verdict"] == "broken"
+    assert "sunDials" in told["details"]
