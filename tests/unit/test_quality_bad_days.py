@@ -30,6 +30,7 @@ pytestmark = [
     pytest.mark.spec("C8", "S10"),
     pytest.mark.slow,
     pytest.mark.filterwarnings("default:::great_expectations"),
+    pytest.mark.xdist_group("bad days"),  # the usual ones take half a minute to make
 ]
 
 FIRST, MONTH, BAD = date(2024, 1, 29), date(2024, 3, 1), date(2024, 4, 2)
