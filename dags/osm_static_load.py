@@ -6,6 +6,8 @@ new one. Which tags make which kind is set in `conf/layers.toml`. Then all group
 kept between them, for the layers may have filled some.
 """
 
+from airflow.providers.standard.operators.empty import EmptyOperator
+
 from st_common.airflow.assets import LAYERS, REGIONS
 from st_common.airflow.dag import fairway_dag
 from st_common.airflow.form import form_of, words_of
@@ -38,6 +40,7 @@ with fairway_dag(
         arguments=["--rebalance", *words_of(PARTITION, "engine")],
         engine="{{ params.engine }}",
         outlets=[REGIONS, LAYERS],
+        trigger_rule="all_done",
     )
-    # Whatever becomes of layers; a run is as its last tasks are, and teardowns are not among them.
-    load >> rebalance.as_teardown(on_failure_fail_dagrun=True)
+    # A run is as its last tasks are: without one that waits for all layers it would be green where one failed.
+    load >> [rebalance, EmptyOperator(task_id="all_loaded")]

@@ -195,6 +195,7 @@ def test_the_form_in_the_page_partitions_and_layers_and_streams_follow(
         "load_layer[0]": "success",
         "load_layer[1]": "failed",
         "rebalance": "success",
+        "all_loaded": "upstream_failed",
     }
     note = noted(served, "osm_static_load", run) or ""
     assert "load_layer: parks: " in note
@@ -390,7 +391,7 @@ def test_a_backfill_of_three_days_survives_the_death_of_the_scheduler(
     assert served.restart() == ["scheduler"]
     wait(lambda: runs() == dict.fromkeys(DAYS, "success"), "all days are processed")
     visits = tables.read(served.installation.home.table("visits", "taxis"))
-    assert {str(day) for day in visits["event_date"].to_pylist()} == set(DAYS)
+    assert {str(day) for day in visits["event_date"].to_pylist()} >= set(DAYS)
     assert set(visits["object"].to_pylist()) == {"a", "b"}
 
 

@@ -17,8 +17,9 @@ FILES = sorted(path.stem for path in DAGS.glob("*.py") if path.stem != "__init__
 TASKS = {
     "osm_static_load": {
         "layers": {"load_layer"},
-        "load_layer": {"rebalance"},
+        "load_layer": {"rebalance", "all_loaded"},
         "rebalance": set(),
+        "all_loaded": set(),
     },
     "rebalance": {"rebalance": set()},
     "prepartition": {"partition": set()},
@@ -29,8 +30,9 @@ TASKS = {
     },
     "maintenance": {
         "streams": {"snapshot"},
-        "snapshot": {"maintain"},
+        "snapshot": {"maintain", "all_taken"},
         "maintain": set(),
+        "all_taken": set(),
     },
     "dq_report": {"report": set(), "streams": {"draw"}, "draw": set()},
     "reprocess": {"plan": {"runs"}, "runs": {"reprocess"}, "reprocess": set()},
