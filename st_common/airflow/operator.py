@@ -6,11 +6,12 @@ import signal
 import subprocess
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
+import psutil
 from airflow.providers.apache.spark.operators.spark_submit import SparkSubmitOperator
 from airflow.sdk import conf
 from airflow.sdk.exceptions import AirflowException, AirflowFailException
@@ -78,6 +79,7 @@ class JobOperator(SparkSubmitOperator):
         self.engine = engine
         self.may_pass = may_pass
         self.summary: dict[str, Any] = {}
+        self.submitted: str | None = None
         self._process: subprocess.Popen[str] | None = None
 
     def execute(self, context: Mapping[str, Any]) -> dict[str, Any]:
@@ -132,8 +134,13 @@ class JobOperator(SparkSubmitOperator):
         """Ends the job and what it started, but no stream: those live in sessions of their own."""
         if self._process is not None and self._process.poll() is None:
             os.killpg(self._process.pid, signal.SIGTERM)
-        if self._hook is not None:
+        if self.submitted is not None:
+            # The provider kills the JVM, and the job's Python would live on until it asks that for something.
+            processes = list(_told_of(self.submitted))
             super().on_kill()
+            for process in processes:
+                with suppress(psutil.NoSuchProcess):
+                    process.kill()
 
     @property
     def module(self) -> str:
@@ -181,6 +188,7 @@ class JobOperator(SparkSubmitOperator):
             "PYSPARK_PYTHON": python,
             "PYSPARK_DRIVER_PYTHON": python,
         }
+        self.submitted = given[OUTCOME_VARIABLE]
         try:
             super().execute(context)
         except AirflowFailException:
@@ -244,6 +252,14 @@ def _read(outcome: Path) -> dict[str, Any]:
         return dict(json.loads(outcome.read_text()))
     except (FileNotFoundError, ValueError):
         return {}
+
+
+def _told_of(outcome: str) -> Iterator[psutil.Process]:
+    """The processes below this one that were told to leave how they ended in a file: those of one job."""
+    for process in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if process.environ().get(OUTCOME_VARIABLE) == outcome:
+                yield process
 
 
 def _is_empty(word: str) -> bool:

@@ -2,12 +2,16 @@
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import psutil
 import pytest
+
+from tests.kit.installation import ROOT, wait
 
 pytestmark = pytest.mark.dags
 
@@ -112,6 +116,43 @@ def test_a_summary_is_handed_on_and_airflows_secrets_stay_with_airflow(
     summary = call("warn", "--group=", "--name=x y;$(z)", more=["first"])
     assert summary == {"given": ["first", "warn", "--name=x y;$(z)"], "secrets": []}
     assert NOTED[-1] == ("fairway_note", "first: given 3, secrets 0")
+
+
+SLEEPER = """
+import os, sys, time
+from pathlib import Path
+Path(sys.argv[2], "pid").write_text(str(os.getpid()))
+time.sleep(300)
+"""
+
+
+@pytest.mark.spec("C2", "X6")
+@pytest.mark.parametrize("engine", ["local", "spark"])
+def test_a_task_that_is_killed_leaves_no_job_behind(
+    airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, engine: str
+) -> None:
+    from airflow.sdk.exceptions import AirflowException
+
+    from st_common.airflow.operator import JobOperator
+
+    home, python = tmp_path / "home", ROOT / ".venv" / "bin" / "python"
+    (tmp_path / "jobs").mkdir()
+    home.mkdir()
+    (tmp_path / "jobs" / "sleeper.py").write_text(SLEEPER)
+    monkeypatch.setenv("FAIRWAY_HOME", str(home))
+    properties = str(ROOT / "conf" / "spark.properties")
+    extra = {"python": str(python), "properties-file": properties}
+    connect(monkeypatch, **extra, root=str(tmp_path), jars=str(ROOT / "jars"))
+    task = JobOperator(task_id="sleeper", job="sleeper", engine=engine)
+    with ThreadPoolExecutor() as pool:
+        running = pool.submit(task.execute, context())
+        wait((home / "pid").exists, "the job sleeps")
+        pid = int((home / "pid").read_text())
+        assert psutil.pid_exists(pid)
+        task.on_kill()
+        wait(lambda: not psutil.pid_exists(pid), "the job is gone")
+        with pytest.raises(AirflowException, match="code"):
+            running.result(timeout=60)
 
 
 @pytest.mark.spec("S10")

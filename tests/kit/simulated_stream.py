@@ -266,7 +266,6 @@ def installed(machine: Machine) -> Iterator[None]:
         patch.multiple(
             committing,
             tables=machine.tables,
-            Tail=machine.tables.tail,
             Journal=lambda _home, _stream, *, epoch: _Told(machine, epoch),
         ),
     ):

@@ -122,6 +122,12 @@ class SimulatedTables:
         """See `tables.tail.Tail`."""
         return SimulatedTail(self, path)
 
+    def ranges(self, path: SimulatedPath, *_: str) -> dict[str, tuple[int, int]]:
+        """See `tables.ranges`, of positions."""
+        files = self.tail(path, "position").added(-1)
+        ends = [(one.least, one.greatest) for one in files]
+        return {"position": (min(ends)[0], max(ends)[1])} if ends else {}
+
     def added(self, path: SimulatedPath, number: int) -> list[Added]:
         """The file of rows that a version has added; none when it has none."""
         commit = self._commit(path, number)
