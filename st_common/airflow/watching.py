@@ -11,6 +11,7 @@ nothing.
 
 import asyncio
 import json
+import logging
 import os
 import time
 from collections.abc import AsyncIterator, Mapping
@@ -32,8 +33,10 @@ HOME = "home"
 """What is watched beside streams and deliveries: there is always one, so that a run never ends at once."""
 EVERY_S = 20.0
 _POLL_S = 3.0
+_LOOK_S = 120.0
 LONGEST_S = 3600.0
 """After so long a run ends though nothing happened."""
+_LOG = logging.getLogger(__name__)
 _LATE = AssetAlias("fairway_late_fixes")
 
 
@@ -173,10 +176,15 @@ class HomeTrigger(BaseTrigger):
 
 
 def _waiting(dag_id: str) -> int:
-    """How many runs of a DAG wait for the end of this one."""
+    """How many runs of a DAG wait for the end of this one; 0 while Airflow does not answer."""
     from airflow.sdk.execution_time.task_runner import RuntimeTaskInstance
 
-    return int(RuntimeTaskInstance.get_dr_count(dag_id=dag_id, states=["queued"]))
+    try:
+        return int(RuntimeTaskInstance.get_dr_count(dag_id=dag_id, states=["queued"]))
+    except Exception:  # noqa: BLE001 - see below
+        # It says that in many ways, and a trigger that ends by one turns a run red in which nothing is wrong.
+        _LOG.exception("Airflow does not say which runs of %s wait", dag_id)
+        return 0
 
 
 class _Looks:
@@ -217,11 +225,13 @@ async def _look(argv: list[str]) -> str:
         stderr=asyncio.subprocess.PIPE,
     )
     try:
-        out, err = await asyncio.wait_for(process.communicate(), timeout=120)
-    except (TimeoutError, asyncio.CancelledError):
+        out, err = await asyncio.wait_for(process.communicate(), timeout=_LOOK_S)
+    except (TimeoutError, asyncio.CancelledError) as error:
         process.kill()
         await process.wait()
-        raise
+        if isinstance(error, asyncio.CancelledError):
+            raise
+        return f"a look took more than {_LOOK_S:.0f} s"
     if process.returncode:
         lines = err.decode(errors="replace").splitlines() or ["it says nothing"]
         return redacted(f"a look ended with code {process.returncode}: {lines[-1]}")

@@ -278,8 +278,8 @@ def test_space_is_partitioned_by_the_form_and_a_layer_by_these_regions(
     assert loaded["rows"] >= loaded["features"] > 10
     folders = list(installation.home.table("layers", "green").glob("region_id=*"))
     assert 1 < len(folders) <= by_sample["regions"]
-    green = ["green=park,forest"]
-    assert states(run("osm_static_load", layers=green, file="absent.osm.pbf")) == {
+    green = {"layers": ["green=park,forest"], "engine": "local"}
+    assert states(run("osm_static_load", **green, file="absent.osm.pbf")) == {
         "layers": "success",
         "load_layer 0": "failed",
         "rebalance": "success",
@@ -297,7 +297,7 @@ def partitioned(run: RunDag, source: dict[str, str], **how: Any) -> tuple[Any, s
 def parks_loaded(run: RunDag, **source: str) -> Any:
     """What a run of `osm_static_load` says of parks and forests, loaded beside a layer that could not be."""
     layers = ["green=park,forest", "none=unknown_kind"]
-    ran = run("osm_static_load", layers=layers, **source)
+    ran = run("osm_static_load", layers=layers, engine="local", **source)
     assert states(ran) == {
         "layers": "success",
         "load_layer 0": "success",
