@@ -191,6 +191,10 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     made.stop()
 
 
+OF_TABLES = {"test_foreign_writers", "test_layers_on_spark", "test_upkeep"}
+"""Files whose tests share a second Spark session, so that two processes have about as long."""
+
+
 @pytest.hookimpl(tryfirst=True)  # before tests are chosen by their marks
 def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
@@ -317,10 +321,10 @@ def _place(item: pytest.Item) -> int:
 
 
 def _groups_of(item: pytest.Item, folder: str) -> list[str]:
-    """What a test shares a process with: one Spark session, or what was set up for all tests of a file."""
+    """What a test shares a process with: one Spark session of two, or what was set up for all tests of a file."""
     names = getattr(item, "fixturenames", ())
     if "spark" in names:
-        return ["spark"]
+        return ["tables of spark" if item.path.stem in OF_TABLES else "spark"]
     if "lives" in names:  # made once for all tests that look into them
         return ["lives"]
     if folder in {"e2e", "browser"} or _shares_what_is_set_up(item):
