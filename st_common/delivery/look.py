@@ -5,7 +5,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from st_common.batch.due import late_days
 from st_common.config.home import Home
 from st_common.config.operations import notifier_of
 from st_common.config.streams import Streams
@@ -32,8 +31,7 @@ class Look:
     """What was done and seen.
 
     Attributes:
-        told: healths of streams and deliveries, what was done to which, and late fixes for days that were processed, as
-            JSON values.
+        told: healths of streams and deliveries, and what was done to which, as JSON values.
         notified: what became of new alerts; None: nobody is alerted.
     """
 
@@ -83,7 +81,6 @@ def look_after(
     told = {
         **judged,
         **by_kind(done),
-        "late": late_days(home, streams) if act else {},
         "supervised_by": holder_of(home, by, now_us=now_us),
         "beats": beats,
         "notifier": notifier,

@@ -11,6 +11,7 @@ from typing import Any
 
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
+from st_common.config.streams import Streams
 from st_common.delivery.look import look_after
 from st_common.errors import ConfigError
 from st_common.operations.forgiving import retry
@@ -35,7 +36,14 @@ def supervise(arguments: argparse.Namespace) -> Mapping[str, Any]:
     done = look_after(home, conf, streams, now_us=now_us, act=not arguments.look)
     if done.notified is not None and done.notified.reason:
         print(f"WRONG: alerts: {done.notified.reason}", file=sys.stderr, flush=True)
-    return done.told
+    return {**done.told, "late": {} if arguments.look else _late(home, streams)}
+
+
+def _late(home: Home, streams: Streams) -> Mapping[str, str]:
+    """The streams with late fixes for days that were processed; a look, each twenty seconds, does not pay for it."""
+    from st_common.batch.due import late_days
+
+    return late_days(home, streams)
 
 
 def supervise_on(arguments: argparse.Namespace) -> int:
