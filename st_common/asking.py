@@ -4,9 +4,9 @@ To make a database for one question, and to end its threads, took 25 ms of a cor
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import duckdb
@@ -17,6 +17,21 @@ CLOSED_OFF: dict[str, str | bool | int | float | list[str]] = {
     "threads": 1,
     "enable_external_access": False,
 }
+
+
+def opened(config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnection":
+    """A new database in memory.
+
+    DuckDB looks for its share of the machine in a file, and ends the whole process where it cannot open one: so it is
+    tried beforehand whether one can be opened.
+
+    Raises:
+        OSError: the process may open no more files.
+    """
+    import duckdb  # slow to import, and whoever asks nothing needs none
+
+    os.close(os.open(os.devnull, os.O_RDONLY))
+    return duckdb.connect(config=dict(config or {}))
 
 
 @contextmanager
@@ -32,7 +47,7 @@ def asking(*, closed_off: bool = False) -> Iterator["duckdb.DuckDBPyConnection"]
 
     key = os.getpid(), closed_off
     if (database := _databases.get(key)) is None:
-        made = duckdb.connect(config=CLOSED_OFF if closed_off else {})
+        made = opened(CLOSED_OFF if closed_off else {})
         database = _databases.setdefault(key, made)
     try:
         with database.cursor() as connection:

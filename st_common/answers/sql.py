@@ -20,6 +20,7 @@ from st_common.answers.changes import changed_streams, parts
 from st_common.answers.query_table import queries_and_objects
 from st_common.answers.sql_allowed import named_in, require_allowed, require_small
 from st_common.answers.sql_groups import create_group_views, require_in_groups
+from st_common.asking import opened
 from st_common.config.home import Home, require_own_view, view_name
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
@@ -122,7 +123,7 @@ def sql(
         TableError: it names a table that is not read here.
     """
     require_small(text)
-    with duckdb.connect(":memory:", config=_LOCKED) as connection:
+    with opened(_LOCKED) as connection:
         connection.execute("SET TimeZone = 'UTC'")
         names, refused = _create_views(connection, home, text)
         if streams_of is not None:

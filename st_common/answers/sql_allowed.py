@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from st_common.asking import opened
 from st_common.errors import QueryError
 from st_common.query.cells import CELLS
 from st_common.query.problem import did_you_mean
@@ -224,7 +225,7 @@ def _too_deep() -> QueryError:
 @cache
 def _of_duckdb() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
     """The functions that may be called for a value, all others that DuckDB has, and its own views."""
-    with duckdb.connect(":memory:") as connection:
+    with opened() as connection:
         rows = connection.execute(
             "SELECT DISTINCT lower(function_name), function_type, stability FROM duckdb_functions()"
         ).fetchall()

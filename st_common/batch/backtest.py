@@ -13,6 +13,7 @@ from time import monotonic
 import duckdb
 import pyarrow as pa
 
+from st_common.asking import opened
 from st_common.batch.cores import ahead, fold_on
 from st_common.batch.days import check_closed
 from st_common.batch.folding import Fold
@@ -176,7 +177,7 @@ def backtest(
     since, until = _days_of(home, stream.name, days)
     fixes = count_fixes(home, stream.name, since, until - _DAY)
     is_here = folding is None and cores == 1
-    with duckdb.connect() as counted, folding or fold_on(cores) as fold:
+    with opened() as counted, folding or fold_on(cores) as fold:
         counted.execute(_SCHEMA)
         asked = pa.table({"query": list(plans)})
         pairs = pa.table({"query": pa.array([*(queries.keys() & old)], pa.string())})

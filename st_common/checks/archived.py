@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import shapely
 
 from st_common import tables
-from st_common.asking import CLOSED_OFF, asking
+from st_common.asking import CLOSED_OFF, asking, opened
 from st_common.checks.history import (
     Controls,
     Events,
@@ -340,7 +340,7 @@ def _asking(with_cells: bool) -> Iterator[duckdb.DuckDBPyConnection]:  # noqa: F
             connection.execute("PRAGMA disable_optimizer")
             yield connection
         return
-    with duckdb.connect(config=CLOSED_OFF) as connection:
+    with opened(CLOSED_OFF) as connection:
         connection.execute("PRAGMA disable_optimizer")
         add_cells(connection)
         yield connection

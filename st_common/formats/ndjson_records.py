@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from st_common.asking import opened
 from st_common.formats.format_settings import FormatSettings
 from st_common.formats.ndjson_chunks import elements, is_array
 from st_common.formats.numbers import Mask, mask
@@ -152,7 +153,7 @@ def _connection() -> duckdb.DuckDBPyConnection:
     if (
         getattr(_local, "pid", None) != os.getpid()
     ):  # a forked worker must not use what its parent opened
-        _local.connection = duckdb.connect(config={"threads": 1})
+        _local.connection = opened({"threads": 1})
         _local.pid = os.getpid()
     connection: duckdb.DuckDBPyConnection = _local.connection
     return connection

@@ -3,6 +3,7 @@
 import threading
 from typing import TYPE_CHECKING, Any
 
+from st_common.asking import CLOSED_OFF, opened
 from st_common.query.cells import add_cells, calls_cells
 
 if TYPE_CHECKING:
@@ -37,15 +38,6 @@ class OfThread(threading.local):
 
 def _connect() -> "duckdb.DuckDBPyConnection":
     """No row fails because of another one: DuckDB's optimiser, which moves parts out of TRY, is off."""
-    import duckdb
-
-    connection = duckdb.connect(
-        ":memory:",
-        config={
-            "threads": 1,
-            "enable_external_access": False,
-            "autoload_known_extensions": False,
-        },
-    )
+    connection = opened({**CLOSED_OFF, "autoload_known_extensions": False})
     connection.execute("PRAGMA disable_optimizer")
     return connection

@@ -11,7 +11,7 @@ from prometheus_client import generate_latest
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.middleware.cors import CORSMiddleware
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
@@ -58,6 +58,8 @@ from st_common.server.schemas import (
 from st_common.server.worker_processes import Apart
 
 _REST_S = 20
+_GONE = 499
+"""The status that is counted where a client leaves before its request has come."""
 _THREADS: dict[Lane, int] = {
     "": 8,
     "live": 2,
@@ -403,6 +405,8 @@ def _answering(server: Server, one: Endpoint) -> Any:
                 reply = await server.run(
                     one, await _asked(server, one, request), request
                 )
+            except ClientDisconnect:  # nobody reads a reply
+                reply = Response(status_code=_GONE)
             except Exception as error:  # noqa: BLE001 - each is told, and the server goes on
                 reply = error_reply(server.place, error)
         server.http.count(one.method, one.path, reply.status_code)

@@ -227,7 +227,7 @@ def collection(asked: Parameters) -> Response:
 def items(asked: Parameters) -> Response:
     """Features of a collection."""
     known, given = _known(asked), asked.params
-    limit, offset = given.get("limit", DEFAULT_LIMIT), given.get("offset", 0)
+    limit, offset = given["limit"], given["offset"]
     features = _read(asked, known)
     if (box := given.get("bbox")) is not None:
         features = features.take(shapely.intersects(features.shapes, _region(box)))
@@ -287,7 +287,10 @@ def _item_links(
     asked: Parameters, known: "Collection", *, has_more: bool
 ) -> list[dict[str, str]]:
     """`self`, `collection`, and `next` where there are more features."""
-    path, given = f"{known.path}/items", dict(asked.params)
+    path, usual = f"{known.path}/items", {LIMIT.name: LIMIT.default, OFFSET.name: 0}
+    given = {
+        name: value for name, value in asked.params.items() if value != usual.get(name)
+    }
     if "bbox" in given:
         given["bbox"] = ",".join(map(str, given["bbox"]))
     if "datetime" in given:
@@ -297,8 +300,7 @@ def _item_links(
         _link(asked, known.path, "collection", known.title),
     ]
     if has_more:
-        limit = given.get("limit", DEFAULT_LIMIT)
-        further = {**given, "offset": given.get("offset", 0) + limit}
+        further = {**given, "offset": asked.params["offset"] + asked.params["limit"]}
         title = "the features that follow"
         links.append(_link(asked, path, "next", title, media=GEOJSON, params=further))
     return links

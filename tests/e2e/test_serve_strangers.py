@@ -85,7 +85,7 @@ def test_a_thousand_silent_connections_keep_nobody_out(server):
 
 
 def test_connections_that_begin_a_request_and_never_end_it_keep_nobody_out(server):
-    process, address, _ = server
+    process, address, log = server
     begun = b"POST /v1/streams/ships/fixes HTTP/1.1\r\nhost: 127.0.0.1\r\n"
     with contextlib.ExitStack() as stack:
         for number in range(2 * DESCRIPTORS):
@@ -94,6 +94,8 @@ def test_connections_that_begin_a_request_and_never_end_it_keep_nobody_out(serve
             slow.sendall(begun if number % 2 else begun + b"content-length: 9\r\n\r\n{")
         assert post(address).status_code == 202
     assert process.poll() is None
+    assert post(address).status_code == 202  # it has seen that they are gone
+    assert b"a defect" not in log.read_bytes()
 
 
 def test_a_server_that_can_open_no_file_says_503_and_goes_on_when_it_can(server):

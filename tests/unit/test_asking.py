@@ -1,7 +1,10 @@
 """Questions share a database in memory, and nothing else."""
 
 import os
+import subprocess
+import sys
 import threading
+from pathlib import Path
 
 import duckdb
 import pyarrow as pa
@@ -74,3 +77,33 @@ def test_a_process_does_not_ask_the_database_of_another(monkeypatch):
     monkeypatch.setattr(module, "_databases", {(os.getpid() + 1, False): own})
     assert total() == [(3,)]
     assert module._databases[os.getpid(), False] is not own
+
+
+def test_a_process_that_may_open_no_file_is_told_so_and_goes_on():
+    """DuckDB itself would end it."""
+    text = """
+import os, resource
+from st_common.asking import opened
+opened().close()
+usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (3, usual[1]))
+try:
+    opened()
+except OSError as error:
+    print(error.strerror)
+resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+print(opened().sql("SELECT 42").fetchall())
+"""
+    command = [sys.executable, "-c", text]
+    told = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=240
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines() == ["Too many open files", "[(42,)]"]
+
+
+def test_databases_are_opened_here_alone():
+    package = Path(module.__file__).parent
+    others = [path for path in package.rglob("*.py") if path.name != "asking.py"]
+    assert len(others) > 100
+    assert [path for path in others if "duckdb.connect(" in path.read_text()] == []
