@@ -23,7 +23,6 @@ from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
 from st_common.engine.filter_decisions import FilterDecisions
-from st_common.engine.topology import keyed
 from st_common.history.latest import APP
 from st_common.history.purged import kept_snapshot
 from st_common.history.snapshots import objects_of
@@ -90,7 +89,7 @@ class LivePlaces:
         *,
         clock_s: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._home, self._stream = home, keyed(home, stream)
+        self._home, self._stream = home, stream
         self._clock_s, self._lock = clock_s, threading.Lock()
         self._epoch, self.places = "", MovingPlaces(stream.space)
         self.seen: tuple[int | None, int | None] = (None, None)
@@ -223,7 +222,7 @@ class LivePlaces:
         self._take_fixes(known)
         self._pass_to(self._clock_of(known))
         if known and self._tail is not None:
-            self._tail.reasons.forget(known[-1].segments[-1].number + 1)
+            self._tail.marks.forget(known[-1].segments[-1].number + 1)
 
     def _clock_of(self, known: Sequence[Piece]) -> int | None:
         """The latest event time that clock rows say has come; None where there are none."""
@@ -294,7 +293,7 @@ class LivePlaces:
     ) -> npt.NDArray[np.bool_] | None:
         if self._tail is None:
             return None
-        reasons = self._tail.reasons.columns(position)[FILTERED]
+        reasons = self._tail.marks.columns(position)[FILTERED]
         return np.asarray(reasons.is_null())
 
 

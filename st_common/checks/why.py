@@ -18,7 +18,7 @@ from st_common.checks.history import NEVER
 from st_common.checks.sentences import Fix, Others, sentence, why_filtered
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.config.stream_values import FILTER_COLUMNS
+from st_common.config.stream_values import FILTER_COLUMNS, LATE_COLUMNS
 from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.history.snapshots import newest_snapshot
@@ -453,7 +453,11 @@ def _records(home: Home, stream: str, filters: Filters) -> list[dict[str, Any]]:
 
 
 def _as_fix(record: dict[str, Any]) -> Fix:
-    own = {*load_contract("positions").arrow_schema().names, *FILTER_COLUMNS}
+    own = {
+        *load_contract("positions").arrow_schema().names,
+        *LATE_COLUMNS,
+        *FILTER_COLUMNS,
+    }
     known = ("object", "segment", "row", "event_ts", "x", "y", "gone")
     return Fix(
         **{key: record[key] for key in known},

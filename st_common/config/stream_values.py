@@ -31,8 +31,11 @@ _POSITION_COLUMNS = frozenset(
         "y",
         "object",
         "gone",
+        "too_late",
     }
 )  # an attribute stands beside these in the table `positions`
+LATE_COLUMNS = {"too_late": "bool"}
+"""The column that each table gains with the first fixes of which it is known, with its type as attributes have it."""
 FILTER_COLUMNS = {"filtered": "string", "filtered_value": "double"}
 """The columns that it has besides where fixes are filtered, with their types as attributes have them."""
 

@@ -10,12 +10,12 @@ import pyarrow as pa
 from st_common import tables
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.config.stream_values import FILTER_COLUMNS
+from st_common.config.stream_values import FILTER_COLUMNS, LATE_COLUMNS
 from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
 from st_common.decode.batch import Part
-from st_common.engine.archive_queue import ArchiveQueue, Reasons, cut, end_of, together
+from st_common.engine.archive_queue import ArchiveQueue, Marks, cut, end_of, together
 from st_common.engine.damage import tell_damage
 from st_common.engine.filter_decisions import FilterDecisions
 from st_common.engine.levels import Levels
@@ -24,6 +24,7 @@ from st_common.engine.owner import now_us
 from st_common.engine.pace import Pace, taken
 from st_common.engine.packets import step_settings
 from st_common.engine.tidy import OPEN_MB, tidy
+from st_common.history.stored import TOO_LATE
 from st_common.log.control import control_rows
 from st_common.log.log import Log, Segment
 from st_common.log.packing import pack_when_due
@@ -103,7 +104,7 @@ class Archive:
         if sink is not None:
             sink.archived = self.next_segment
         self._tail: FilterDecisions | None = None
-        self._reasons: Reasons | None = None
+        self._marks, self._is_filtered = Marks(), False
         self._pace = Pace()
         self._commits = 0
 
@@ -134,7 +135,7 @@ class Archive:
         self._store(known, end)
         self.next_segment = end + 1
         if self._tail is not None:
-            self._tail.reasons.forget(end + 1)
+            self._tail.marks.forget(end + 1)
         if self.sink is not None:
             self.sink.forget(end + 1)
         self.log.publish(READER, self.next_segment)
@@ -148,7 +149,8 @@ class Archive:
         if sink is None or sink.start is None or start < sink.start:
             return self._read(start, end=None if sink is None else sink.start or 0)
         found = together(list(taken(sink.since(start), lambda piece: piece.rows)))
-        self._tail, self._reasons = None, sink.reasons if sink.is_filtered else None
+        self._tail, self._marks = None, sink.marks
+        self._is_filtered = sink.is_filtered
         return found
 
     def _read(self, start: int, *, end: int | None) -> list[Piece]:
@@ -197,15 +199,18 @@ class Archive:
 
     def _decided(self, pieces: list[Piece]) -> list[Piece]:
         """The first of the pieces, as far as it is known which of their fixes are filtered."""
-        tail = self._tail
-        if tail is None or not pieces:
-            if all(piece.stream.position_filter is None for piece in pieces):
-                return pieces
+        if not pieces:
+            return pieces
+        if (tail := self._tail) is None:
             tail = FilterDecisions(
                 self._home, self._stream, self.log, self.next_segment
             )
-            self._tail, self._reasons = tail, tail.reasons
+            self._tail, self._marks, self._is_filtered = tail, tail.marks, False
         tail.take(pieces)
+        filters = (piece.stream.position_filter for piece in pieces)
+        self._is_filtered |= any(one is not None for one in filters)
+        if not self._is_filtered:
+            return pieces
         tail.decide(end_of(pieces[-1]))
         return cut(pieces, self.next_segment, tail.decided)
 
@@ -221,8 +226,9 @@ class Archive:
         self, path: Path, contract_name: str, parts: list[pa.Table], end: int
     ) -> None:
         contract = load_contract(contract_name)
-        filtered = FILTER_COLUMNS if self._reasons is not None else {}
-        extra = {**self._stream.attributes, **filtered} if contract.extendable else None
+        filtered = FILTER_COLUMNS if self._is_filtered else {}
+        own = {**LATE_COLUMNS, **self._stream.attributes, **filtered}
+        extra = own if contract.extendable else None
         none = _without_day(contract.arrow_schema(extra))
         rows = pa.concat_tables(
             [*parts, none], promote_options="default"
@@ -278,10 +284,12 @@ class Archive:
             "object": fixes["object"].cast(pa.string()),
             "gone": fixes["gone"],
         }
+        row = fixes["row"].to_numpy().astype(np.int64)
+        position = np.asarray(position_of(segment, row))
+        columns[TOO_LATE] = self._marks.too_late(position)
         columns |= {name: fixes[name] for name in piece.stream.attributes}
-        if self._reasons is not None:
-            row = fixes["row"].to_numpy().astype(np.int64)
-            columns |= self._reasons.columns(np.asarray(position_of(segment, row)))
+        if self._is_filtered:
+            columns |= self._marks.columns(position)
         return pa.table(columns)
 
     def _reject_rows(self, piece: Piece, part: Part) -> pa.Table:

@@ -35,22 +35,36 @@ _SMALL_ROWS, _MANY = 10_000, 64
 """Each piece costs some 10 KB and the archive 0.2 ms: so many small ones become one."""
 
 
-class Reasons:
-    """Which fixes from a place of the log on are filtered, and why (SPEC X11)."""
+class Marks:
+    """Which fixes from a place of the log on came too late, and which are filtered, and why (SPEC X11)."""
 
     def __init__(self) -> None:
         self._filtered = Filtered()
+        self._late = np.empty(0, np.int64)
 
-    def add(self, filtered: Sequence[Filtered]) -> None:
-        """Takes on what a step has filtered, one value for each of its deltas."""
+    def add(self, filtered: Sequence[Filtered], late: np.ndarray) -> None:
+        """Takes on what a step has filtered, one value for each of its deltas, and which rows of the log came late."""
         if any(map(len, filtered)):
             self._filtered = joined((self._filtered, *filtered))
+        if len(late):
+            self._late = np.concatenate([self._late, late])
 
     def forget(self, start: int) -> None:
         """Drops what is known about fixes before a segment; nobody will ask for them."""
+        first = position_of(start, 0)
         if len(self._filtered):
-            later = self._filtered.position >= position_of(start, 0)
+            later = self._filtered.position >= first
             self._filtered = self._filtered.take(np.flatnonzero(later))
+        if len(self._late):
+            self._late = self._late[self._late >= first]
+
+    def too_late(self, position: np.ndarray) -> pa.Array:
+        """Whether some fixes came too late to change an answer; bool[n].
+
+        Args:
+            position: int64[n], the positions of the fixes, all stepped and not forgotten.
+        """
+        return pa.array(np.isin(position, self._late))
 
     def columns(self, position: np.ndarray) -> dict[str, pa.Array]:
         """The columns `filtered` (string) and `filtered_value` (double) for some fixes; null where a fix was accepted.
@@ -101,7 +115,7 @@ class ArchiveQueue:
     Attributes:
         archived: the segment that the archive stores next.
         start: the segment with which the engine began; None as long as there is no engine.
-        reasons: which fixes are filtered.
+        marks: which fixes are late, and which are filtered.
         is_filtered: whether fixes are filtered anywhere in what was put in.
         decided: the first segment of which it is not known yet which fixes are filtered.
     """
@@ -109,7 +123,7 @@ class ArchiveQueue:
     def __init__(self) -> None:
         self.archived = 0
         self.start: int | None = None
-        self.reasons = Reasons()
+        self.marks = Marks()
         self.is_filtered = False
         self._pieces: deque[Piece] = deque()
         self.decided = self._rows = self._bytes = 0
@@ -139,20 +153,25 @@ class ArchiveQueue:
         return bool(self._pieces) and self.archived < self.decided
 
     def put(
-        self, pieces: Sequence[Piece], filtered: Sequence[Filtered], decided: int
+        self,
+        pieces: Sequence[Piece],
+        filtered: Sequence[Filtered],
+        late: np.ndarray,
+        decided: int,
     ) -> None:
         """Takes on what the engine has stepped.
 
         Args:
             pieces: what it decoded, the next of the log; at least one. What is archived already is let go.
             filtered: what the step filtered, of these and of fixes that were held.
+            late: int64, rows of the log with fixes that came too late.
             decided: the first segment of which a fix is still held, else the one that comes next.
         """
         with self._lock:
             filters = (one.stream.position_filter for one in pieces)
             self.is_filtered |= any(one is not None for one in filters)
             self.decided = decided if self.is_filtered else end_of(pieces[-1])
-            self.reasons.add(filtered)
+            self.marks.add(filtered, late)
             for piece in pieces:
                 if end_of(piece) > self.archived:
                     self._pieces.append(piece)
@@ -168,7 +187,7 @@ class ArchiveQueue:
         with self._lock:
             self.archived = end
             self._drop_before(end)
-            self.reasons.forget(end)
+            self.marks.forget(end)
 
     def compact(self) -> None:
         """Makes one of many small pieces at the end; the archive calls it now and then, not to delay the engine."""

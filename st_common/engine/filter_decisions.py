@@ -1,4 +1,4 @@
-"""Which fixes are filtered, for who reads a part of the log that no engine in this process has stepped (SPEC X11).
+"""Which fixes are late or filtered, for who reads a part of the log that no engine in this process has stepped.
 
 He folds the same step over the log, without queries, from the newest states that the engine has stored, of all its
 shards. They follow from the log: without any it is read from its beginning.
@@ -13,11 +13,11 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock, End
-from st_common.engine.archive_queue import Reasons, decided_by, filtered_by
+from st_common.engine.archive_queue import Marks, decided_by, filtered_by
 from st_common.engine.export import seed_folder, seed_path
 from st_common.engine.packets import limits_of, packets_of_piece, step_settings
 from st_common.engine.states import States, load
-from st_common.engine.topology import generation_folder, topology_of
+from st_common.engine.topology import generation_folder, keyed, topology_of
 from st_common.log.log import Log
 from st_common.log.reader import Piece, pieces
 from st_common.operators.events.packet import Packet
@@ -37,7 +37,7 @@ _RETIRE_BYTES = (
 
 
 class FilterDecisions:
-    """Follows a log up to some place, and knows which fixes from a segment on are filtered (SPEC X11).
+    """Follows a log up to some place, and knows which fixes from a segment on are late, and which filtered (SPEC X11).
 
     Where lateness is set, a fix that is held is not judged yet. With one in segment 41 and the log read up to 43:
 
@@ -52,22 +52,22 @@ class FilterDecisions:
             read on to there.
 
     Attributes:
-        reasons: which fixes from there on are filtered.
+        marks: which fixes from there on are late, and which are filtered.
     """
 
     def __init__(
         self, home: Home, stream: StreamSettings, log: Log, start: int
     ) -> None:
         """Begins at the newest states from before the segment `start`, and catches up."""
-        self._log, self._stream = log, stream
+        self._log, self._stream = log, (stream := keyed(home, stream))
         self._states = newest_states(home, stream.name, upto=position_of(start, 0) - 1)
         shards = len(self._states)
         self._settings = [
             step_settings(stream, shard=shard, shards=shards) for shard in range(shards)
         ]
-        self.reasons, self._remembered = Reasons(), 0
+        self.marks, self._remembered = Marks(), 0
         self.read_on(start)
-        self.reasons.forget(start)
+        self.marks.forget(start)
 
     @property
     def next_segment(self) -> int:
@@ -124,7 +124,7 @@ class FilterDecisions:
             ]
             done = step(state, own, settings, _no_layer)
             self._states[shard] = done.state
-            self.reasons.add([filtered_by(done, settings)])
+            self.marks.add([filtered_by(done, settings)], done.late)
         self._remembered += sum(one.size for piece in new for one in piece.segments)
         if self._remembered >= _RETIRE_BYTES:
             self._remembered = 0

@@ -155,7 +155,7 @@ class LocalEngine(Committing):
         self.log.sync(segments)  # what is told follows from rows that are durable
         self._timekeeper.saw(segments[: done.state.next_segment - start], heard(read))
         if self._sink is not None:
-            self._sink.put(decoded, done.filtered, decided_by(done.state))
+            self._sink.put(decoded, done.filtered, done.late, decided_by(done.state))
         self.tell([done.changes])
         # Else it was done, and counted, before a restart.
         if end_of(self.state) > self.committed:

@@ -16,6 +16,7 @@ from st_common.position import position_of, segment_of, start_of
 from st_common.tables.handle import newest
 
 ROWS = 2_000_000  # of a part
+TOO_LATE = "too_late"  # the column that says whether a fix was; null of fixes of before contract 2.1.0
 FILTERED = "filtered"  # the column that says why a fix was; null of all others
 
 

@@ -14,7 +14,7 @@ from st_common import tables
 from st_common.asking import asking
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.history.stored import FILTERED, has_filtered
+from st_common.history.stored import FILTERED, TOO_LATE
 from st_common.operations.history import days_of
 from st_common.quality.engines import LOCAL, Engine
 from st_common.rejects.replay import rejects_of
@@ -22,13 +22,14 @@ from st_common.rejects.replay import rejects_of
 _COLUMNS = ["event_date", "segment", "row", "event_ts", "object"]
 
 _BY_OBJECT = """
-    SELECT count(*) FILTER (event_ts < before), count(*) FILTER (event_ts = before)
-    FROM (SELECT event_date, event_ts, max(event_ts) OVER (PARTITION BY object ORDER BY segment, row
-              ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM fixes)
+    SELECT count(*) FILTER (late), count(*) FILTER (NOT late AND event_ts = before)
+    FROM (SELECT *, coalesce(too_late, event_ts < before, false) AS late
+          FROM (SELECT *, max(event_ts) OVER (PARTITION BY object ORDER BY segment, row
+                    ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM fixes))
     WHERE event_date = $day"""
 _BY_CLOCK = """
     SELECT count(*) FILTER (late), count(*) FILTER (NOT late) - count(DISTINCT (object, event_ts)) FILTER (NOT late)
-    FROM (SELECT event_date, object, event_ts, coalesce(event_ts < max(event_ts) OVER (ORDER BY segment, row
+    FROM (SELECT event_date, object, event_ts, coalesce(too_late, event_ts < max(event_ts) OVER (ORDER BY segment, row
               ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) - to_microseconds($lateness_us), false) AS late
           FROM fixes)
     WHERE event_date = $day"""
@@ -43,7 +44,7 @@ class Tally:
     Attributes:
         fixes: those with an event time in the day, the late, double and filtered ones included.
         objects: how many objects they are of.
-        late: stored, but too late to change an answer.
+        late: stored, but too late to change an answer (`too_late`).
         double: stored, but with the time of an earlier fix of their object.
         rejects: by reason.
         changes: rows of `changes` with an event time in the day.
@@ -64,13 +65,26 @@ UNCOUNTED = Tally(fixes=0, objects=0, late=0, double=0, rejects={}, changes=0)
 
 
 def _later(path: Path, own: pa.Table, day: date) -> pa.Table:
-    """Fixes of later days that came before the last of a day: only they can have made one of its own late."""
+    """Fixes of later days that came before the last of a day: only they can have made one of its own late.
+
+    Where each of its fixes says whether it was late, nobody asks: no rows.
+    """
+    if not own[TOO_LATE].null_count:
+        return own.slice(0, 0)
     last = pc.max(own["segment"]).as_py()
-    return tables.read(
+    rows = tables.read(
         path,
         columns=_COLUMNS,
         filters=[("event_date", ">", day), ("segment", "<=", last)],
     )
+    return _with_marks(rows)
+
+
+def _with_marks(fixes: pa.Table) -> pa.Table:
+    """Fixes with `too_late`, which those of before contract 2.1.0 lack."""
+    if TOO_LATE in fixes.column_names:
+        return fixes
+    return fixes.append_column(TOO_LATE, pa.nulls(len(fixes), pa.bool_()))
 
 
 def tally(
@@ -78,9 +92,10 @@ def tally(
 ) -> Tally:
     """Counts one day of a stream.
 
-    Late and double are judged as the engine judges them, against the order of the log: without lateness a fix against
-    the earlier ones of its object, with lateness against the clock. (Clock rows, which capture writes while a feed is
-    idle, are not in the tables; a fix that only such a row made late counts as on time here.)
+    Late are the fixes that their engine found so. Those that were stored before contract 2.1.0 do not say it, and are
+    judged against the order of the log: without lateness against the earlier ones of their object, with lateness
+    against the clock. (Clock rows, which capture writes while a feed is idle, are not in the tables; a fix of then that
+    only such a row made late counts as on time here.)
 
     Args:
         home: where the tables lie.
@@ -96,7 +111,8 @@ def tally(
     path = home.table("positions", stream.name)
     if day not in days_of(path):
         return Tally(fixes=0, objects=0, late=0, double=0, **counts)
-    columns = [*_COLUMNS, *([FILTERED] if has_filtered(path) else [])]
+    names = tables.dataset(path).schema.names
+    columns = [*_COLUMNS, *(name for name in (TOO_LATE, FILTERED) if name in names)]
     (of_fixes,) = engine.each_part(
         path,
         columns,
@@ -110,7 +126,11 @@ def tally(
 
 def _of_fixes(path: Path, day: date, lateness_us: int, own: pa.Table) -> dict[str, Any]:
     """What a tally says of the fixes of a day."""
-    together = pa.concat_tables([own.select(_COLUMNS), _later(path, own, day)])
+    own = _with_marks(own)
+    columns = [*_COLUMNS, TOO_LATE]
+    together = pa.concat_tables(
+        [own.select(columns), _later(path, own, day).select(columns)]
+    )
     late, double = _late_and_double(together, day, lateness_us)
     return {
         "fixes": len(own),

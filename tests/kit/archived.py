@@ -1,5 +1,7 @@
 """Places as a stream's fixes, archived as a stream that runs archives them: by the regions that its group has then."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import numpy.typing as npt
 
@@ -10,6 +12,8 @@ from st_common.config.stream import StreamSettings
 from st_common.engine.archive import Archive
 from st_common.engine.local import LocalEngine
 from tests.kit.log_writer import bare_log
+from tests.kit.oracle import judge
+from tests.kit.oracle_rows import Fix, Row, Rules
 
 TABLES = (("positions", "grid"), ("rejects",))
 ORDER = [("segment", "ascending"), ("row", "ascending")]
@@ -67,6 +71,22 @@ def stored(home: Home) -> str:
         if tables.exists(home.table(*name))
     ]
     return repr(rows)
+
+
+def late_as_stored(home: Home) -> list[bool]:
+    """Of each fix that the table holds, in the log's order, whether it says that it came too late."""
+    path = home.table("positions", "grid")
+    if not tables.exists(path):
+        return []
+    said: list[bool] = tables.read(path).sort_by(ORDER)["too_late"].to_pylist()
+    return said
+
+
+def late_as_judged(rows: Iterable[Row], rules: Rules) -> list[bool]:
+    """The same by brute force, of the fixes of a case."""
+    fixes = [row for row in rows if isinstance(row, Fix)]
+    late = judge(rows, rules=rules).late_rows
+    return [fix.position in late for fix in fixes]
 
 
 def archived_alone(home: Home, stream: StreamSettings) -> str:

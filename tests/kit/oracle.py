@@ -704,7 +704,7 @@ def judge(
     return Outcome(
         changes=numbered,
         filtered=dict(past.filtered),
-        late=past.late,
+        late_rows=past.late_rows,
         double=past.double,
         used=past.used,
     )

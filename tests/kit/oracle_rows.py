@@ -123,16 +123,21 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Everything that the rows bring about, in the order of the log, and how many fixes were late or double.
+    """Everything that the rows bring about, in the order of the log, which fixes were late, and how many double.
 
     `filtered` are the rows of the log of the others that do not count, each with the reason and what was too much.
     """
 
     changes: list[Change]
     filtered: dict[int, tuple[str, float]]
-    late: int
+    late_rows: frozenset[int]
     double: int
     used: int
+
+    @property
+    def late(self) -> int:
+        """How many fixes were late."""
+        return len(self.late_rows)
 
 
 @dataclass(frozen=True, slots=True)

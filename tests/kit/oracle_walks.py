@@ -8,7 +8,6 @@ docstrings make it.
 
 import json
 import math
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -159,7 +158,7 @@ class Past:
     readings: Sequence[Reading]
     controls: Controls
     filtered: Mapping[int, Said]
-    late: int
+    late_rows: frozenset[int]
     double: int
     used: int
     rows_of: Mapping[str, Ints]
@@ -180,7 +179,7 @@ def past_of(rows: Iterable[Row], layers: Layers, rules: Rules) -> Past:
     is_out = np.array([fix.position in filtered for fix in fixes], bool)
     events = events_of(replace(recorded, filtered=is_out), clock, times)
     readings = _readings(events, fixes, rules)
-    late, double = _unused(fixes, clock, rules)
+    late_rows, double = _unused(fixes, clock, rules)
     return Past(
         history=History(
             events=events,
@@ -192,7 +191,7 @@ def past_of(rows: Iterable[Row], layers: Layers, rules: Rules) -> Past:
         readings=readings,
         controls=controls,
         filtered=filtered,
-        late=late,
+        late_rows=late_rows,
         double=double,
         used=int((events.kind != EXPIRED).sum()),
         rows_of=_rows_of(readings),
@@ -335,10 +334,12 @@ def _rows_of(readings: Sequence[Reading]) -> dict[str, Ints]:
     return {name: np.array(own, np.int64) for name, own in rows.items()}
 
 
-def _unused(fixes: Sequence[Fix], clock: Clock, rules: Rules) -> tuple[int, int]:
-    """How many fixes are late, and how many double."""
+def _unused(
+    fixes: Sequence[Fix], clock: Clock, rules: Rules
+) -> tuple[frozenset[int], int]:
+    """Which rows of the log are late fixes, and how many are double."""
     before = clock.just_before(np.array([fix.position for fix in fixes], np.int64))
-    found: Counter[str] = Counter()
+    late, double = set(), 0
     seen: dict[str, set[int]] = {}
     for fix, clock_us in zip(fixes, before.tolist(), strict=True):
         times = seen.setdefault(fix.object, set())
@@ -351,12 +352,12 @@ def _unused(fixes: Sequence[Fix], clock: Clock, rules: Rules) -> tuple[int, int]
             )
             is_late = is_silent or fix.event_us < max(times, default=fix.event_us)
         if is_late:
-            found["late"] += 1
+            late.add(fix.position)
         elif fix.event_us in times:
-            found["double"] += 1
+            double += 1
         else:
             times.add(fix.event_us)
-    return found["late"], found["double"]
+    return frozenset(late), double
 
 
 # -- what a query tells ------------------------------------------------------------------------------------------------

@@ -21,7 +21,7 @@ from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.local import LocalEngine
 from st_common.engine.pace import Pace
 from st_common.engine.run import run
-from tests.kit.archived import archived_alone, stored
+from tests.kit.archived import archived_alone, late_as_judged, late_as_stored, stored
 from tests.kit.effort import tries
 from tests.kit.log_writer import bare_log, settings_of, write_log
 from tests.kit.strategies import filtered_cases, segmentations
@@ -115,6 +115,8 @@ def test_what_the_engine_decoded_and_filtered_is_archived_as_what_is_read_anew(
             act(beside)
         beside.end()
         assert stored(both) == archived_alone(alone, stream)
+        said = late_as_stored(both)  # fixes that are held with a filter wait
+        assert said == late_as_judged(case.rows, case.rules)[: len(said)]
 
 
 def csv_rows(first, count):

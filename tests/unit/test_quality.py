@@ -198,7 +198,19 @@ def test_late_and_double_are_those_of_the_promise(
 ) -> None:
     table = fixes([(n // 2, n % 2, name, ts) for n, (name, ts) in enumerate(rows)])
     table = table.append_column("event_date", pa.array([DAY] * len(rows), pa.date32()))
-    assert _late_and_double(table, DAY, lateness * US) == naive(rows, lateness)
+    unsaid = table.append_column("too_late", pa.nulls(len(rows), pa.bool_()))
+    assert _late_and_double(unsaid, DAY, lateness * US) == naive(rows, lateness)
+
+
+@pytest.mark.parametrize("lateness", [0, 3])
+def test_fixes_that_say_whether_they_were_late_are_believed(lateness: int) -> None:
+    """Clock rows and silence make fixes late, too, and are not in the table."""
+    rows = [(0, 0, "a", -9), (0, 1, "a", -8), (1, 0, "a", -8), (1, 1, "b", -8)]
+    table = fixes(rows)
+    table = table.append_column("event_date", pa.array([DAY] * len(rows), pa.date32()))
+    said = pa.array([False, False, False, True])
+    table = table.append_column("too_late", said)
+    assert _late_and_double(table, DAY, lateness * US) == (1, 1)
 
 
 def broken(findings: tuple[Finding, ...]) -> dict[str, tuple[str, float | None]]:

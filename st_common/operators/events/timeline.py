@@ -131,6 +131,7 @@ class Ordered:
         clock: over the run.
         max_event: the largest event time after the run.
         late: int64, the objects of fixes that came too late, one entry for each fix.
+        late_position: int64, their rows of the log.
         double: int64, the objects of fixes of a time that was there already; the first one counts.
     """
 
@@ -141,6 +142,7 @@ class Ordered:
     clock: Clock
     max_event: int
     late: np.ndarray
+    late_position: np.ndarray
     double: np.ndarray
 
 
@@ -180,10 +182,12 @@ def order(
     attributes, origin = rows.attributes, rows.position
     if lateness_us:
         fixes, known, held, late, double = _released(state, rows, clock)
+        late_object, late_position = rows.object[late], rows.position[late]
         attributes, origin = known.attributes, known.position
     else:
-        held = None
-        fixes, late, double = _newer(state, _immediate(rows), clock, silence_us)
+        held, immediate = None, _immediate(rows)
+        fixes, late, double = _newer(state, immediate, clock, silence_us)
+        late_object, late_position = immediate.object[late], immediate.position[late]
     if silence_us is not None:
         fixes = _with_expiries(state, fixes, clock, silence_us)
     return Ordered(
@@ -193,7 +197,8 @@ def order(
         held=held,
         clock=clock,
         max_event=max_event,
-        late=late,
+        late=late_object,
+        late_position=late_position,
         double=double,
     )
 
@@ -222,7 +227,7 @@ def _immediate(rows: Rows) -> Events:
 def _newer(
     state: State, events: Events, clock: Clock, silence_us: int | None
 ) -> tuple[Events, np.ndarray, np.ndarray]:
-    """Only the events that are newer than all earlier ones of their object; the objects of late and double ones.
+    """Only the events that are newer than all earlier ones of their object; which are late; objects of double ones.
 
     Those are late as well that come when their object would be silent already: so nothing has to be known of an object
     once it is silent (see `retire`).
@@ -232,15 +237,15 @@ def _newer(
     if silence_us is not None:
         stale = events.ts + silence_us < clock.before(events.position)
     if not len(events):
-        return events, none, none
+        return events, stale, none
     before = highest_before(
         events.object, events.ts, padded(state.fixes.seen_ts, events.object, NEVER)
     )
     newer = (events.ts > before) & ~stale
     if newer.all():
-        return events, none, none
+        return events, stale, none
     late, double = stale | (events.ts < before), ~stale & (events.ts == before)
-    return events.take(newer), events.object[late], events.object[double]
+    return events.take(newer), late, events.object[double]
 
 
 def padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
@@ -263,7 +268,7 @@ def padded(values: np.ndarray, index: np.ndarray, filler: float) -> np.ndarray:
 def _released(
     state: State, rows: Rows, clock: Clock
 ) -> tuple[Events, Held, Held, np.ndarray, np.ndarray]:
-    """What the clock has come to, all fixes that it is of, those that wait on; objects of late and double ones."""
+    """What the clock has come to, all fixes that it is of, those that wait on; late rows, objects of double ones."""
     on_time = rows.ts >= clock.before(rows.position)
     held = _joined(state.held, rows, on_time)
     by_object = np.lexsort((held.position, held.ts, held.object))
@@ -282,7 +287,7 @@ def _released(
         },
     )
     double = held.object[by_object[~is_new]]
-    return events, held, still, rows.object[~on_time], double
+    return events, held, still, ~on_time, double
 
 
 _HELD = ("position", "object", "ts", "x", "y", "gone")

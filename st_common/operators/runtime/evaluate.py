@@ -63,6 +63,7 @@ class Outcome:
         memo: what the next run can build on; it can be found anew.
         caches: by kind of query what caches cost.
         filtered: which fixes were stored and changed nothing.
+        late: int64, rows of the log with fixes of own objects that came too late, in no order.
     """
 
     delta: Delta
@@ -71,6 +72,7 @@ class Outcome:
     memo: Any = None
     caches: Caches = field(default_factory=dict)
     filtered: Filtered = field(default_factory=Filtered)
+    late: np.ndarray = field(default_factory=lambda: np.empty(0, np.int64))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +128,9 @@ def evaluate(state: State, run: Run, settings: Settings, layer_of: LayerOf) -> O
         **_objects_after(state, run, turn, sifted),
         **fields_of_parts(turn, parts),
     )
-    return outcome_of(delta, parts, counters, filtered=sifted.filtered)
+    late = ordered.late_position[turn.own(ordered.late)]
+    outcome = outcome_of(delta, parts, counters, filtered=sifted.filtered)
+    return replace(outcome, late=late)
 
 
 def outcome_of(

@@ -37,6 +37,8 @@ from st_common.operators.turn.part import Counters
 from st_common.position import position_of
 from st_common.uncollected import uncollected
 
+_NONE = np.empty(0, np.int64)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
@@ -50,6 +52,7 @@ class Step:
         failures: queries that cannot be judged any more: whoever owns the log writes a row `fail` for each.
         caches: by kind of query what caches cost.
         filtered: which fixes were stored and change nothing, a value for each delta.
+        late: int64, rows of the log with fixes of own objects that came too late to change an answer, in no order.
     """
 
     state: State
@@ -59,6 +62,7 @@ class Step:
     failures: tuple[Failure, ...] = ()
     caches: Caches = field(default_factory=dict)
     filtered: tuple[Filtered, ...] = ()
+    late: np.ndarray = field(default_factory=lambda: _NONE)
 
 
 @uncollected()
@@ -101,6 +105,7 @@ def step(
         failures=tuple({(one.query, one.version): one for one in failures}.values()),
         caches=summed(outcome.caches for outcome in outcomes),
         filtered=tuple(outcome.filtered for outcome in outcomes),
+        late=np.concatenate([_NONE, *(outcome.late for outcome in outcomes)]),
     )
 
 

@@ -2,7 +2,7 @@
 
 segments of a plan       [ 40 41 42 43 | 44 45 46 47 ]
 decoded by                  task A         task B            each hands over its share, once
-filtered by              every shard, of its own objects
+late, filtered by        every shard, of its own objects
 the driver               40 .. 47 in order; a part that nobody handed over, as its task broke off, it decodes itself
 """
 
@@ -41,6 +41,7 @@ def arrays_of(
     arrays: dict[str, Any] = {
         f"filtered/{name}": getattr(filtered, name) for name in _FILTERED
     }
+    arrays["late"] = done.late
     of = [(one, one.part) for one in decoded if one.part is not None]
     for name, rows in (
         ("fixes", [_marked(part.decoded.fixes, part.fix_at) for _, part in of]),
@@ -63,8 +64,8 @@ def handed_over(
     segments: Sequence[Segment],
     log: Log,
     stream: StreamSettings,
-) -> tuple[list[Piece], list[Filtered], int]:
-    """What all shards hand over of a plan: pieces without a gap, what is filtered, and up to where that is known.
+) -> tuple[list[Piece], list[Filtered], np.ndarray, int]:
+    """What all shards hand over of a plan: pieces without a gap, what is filtered and late, up to where it is known.
 
     Args:
         blobs: what each shard answered.
@@ -87,7 +88,8 @@ def handed_over(
         for arrays, _ in read
     ]
     decided = min(meta["decided"] for _, meta in read)
-    return _whole(found, segments, log, stream), filtered, decided
+    late = np.concatenate([np.asarray(arrays["late"]) for arrays, _ in read])
+    return _whole(found, segments, log, stream), filtered, late, decided
 
 
 def _pieces(
