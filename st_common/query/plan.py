@@ -89,7 +89,7 @@ class LayerJoin:
     distance <= d). `equals` joins a stored table on a key: the value of the expression `left` over the fix equals the
     feature's `right` ("fid", "kind" or the name of a tag). Beside another predicate both must hold: a bus is near
     to the route of its own line. `kinds` empty means features of every kind; they are kept sorted, each once. `tags`
-    are names and values, all of which a feature must have; they are kept likewise.
+    are names and values, all of which a feature must have; they are kept likewise. `fid` names the id.
 
     `how` says what becomes of the pairs. `inner`: they are the rows. `semi`: the rows are the objects that are in one
     (`EXISTS`), each once; `anti`: the objects that are in none (`NOT EXISTS`). `left`: the pairs, and the objects that

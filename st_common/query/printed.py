@@ -195,7 +195,9 @@ def _told_whose(stream: str, join: LayerJoin) -> str:
 
 
 def _tag(name: str) -> str:
-    """The name of a tag, in quotes also where it could be taken for a column of features."""
+    """The fid, or the name of a tag, in quotes also where it could be taken for a column of features."""
+    if name == "fid":
+        return name
     return always_quoted(name) if did_you_mean(name, _OWN_COLUMNS) else quoted(name)
 
 

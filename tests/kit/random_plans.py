@@ -290,6 +290,8 @@ def _comparing(rng: Random, layers: bool) -> Plan:
                 (("line", "taxi"),),
                 (("size", "3"), ("line", "bus")),
                 (("kind", "park"),),
+                (("fid", "w0"),),
+                (("fid", "w1"), ("line", "taxi")),
             )
         )
         join = LayerJoin(

@@ -123,6 +123,10 @@ SHIPS = query("ships")
             "ST_DWithin and an enlargement exclude",
         ),
         (
+            lambda: SHIPS.join("parks").on_within().tag("fid", "a"),
+            "tag(..): 'fid' is no tag (kinds(..) chooses features by their kind, fid(..) one by its id)",
+        ),
+        (
             lambda: SHIPS.join("parks").on_within().tag("kind", "a"),
             "tag(..): 'kind' is no tag",
         ),

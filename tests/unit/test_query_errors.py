@@ -133,7 +133,8 @@ SELECT = "REGISTER QUERY q AS SELECT "
         (FROM + "WHERE a > 1e999", "1e999", "too large"),
         (FROM + "WHERE lower(a) OVER () = 'x'", "OVER", "or an operator, not 'OVER'"),
         (JOIN + "WHERE l.kind = 'a' AND l.kind = 'b'", "l.kind = 'b'", "chosen twice"),
-        (JOIN + "WHERE l.fid = speed", "l.fid", "unknown column 'fid' (l.kind ="),
+        (JOIN + "WHERE l.fid = speed", "speed", "a text in single quotes ('speed')"),
+        (JOIN + "WHERE l.fid IN ('a', 'b')", "l.fid IN", "the fid equals one text"),
         (JOIN + "WHERE lower(l.kind) = 'a'", "lower(l.kind", "expected l.kind"),
         # SELECT and GROUP BY
         (SELECT + "*, a FROM s", ", a", "* stands alone"),

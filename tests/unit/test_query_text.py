@@ -397,7 +397,7 @@ def test_what_is_no_select_is_none(text: str):
 @pytest.mark.spec("P4")
 def test_all_that_is_wrong_with_the_clauses_of_a_statement_comes_at_once():
     text = """REGISTER QUERY q AS SELECT a + now(), lower(), b AS a FROM s [RANGE BY 5 min RATTR SPACE] [RANGE 0 s]
-        JOIN l [ROWS 5] ON ST_Intersects(s, ll) WHERE rand() > 1 AND speed_mps > 5 km AND l.kid = 'x' AND l.fid = 'x'
+        JOIN l [ROWS 5] ON ST_Intersects(s, ll) WHERE rand() > 1 AND speed_mps > 5 km AND l.kid = 'x' AND l.fid = 5
         INSIDE (1, 2) KNN (0, 1, 1) WINDOW 5 kn COMPARE WITH (1, 2, 3) USING enlarge(5), enlrge(5 m), filter(5)
         EMIT EVERY WITH (plan = 'x', pln = 'y', min_step = 'z', origin = 'w', windows = 'v', plan = 'auto')"""
     with pytest.raises(TextError) as caught:

@@ -137,6 +137,13 @@ class JoinSteps(Step):
         refuse_unless(bool(wanted), step, "expected at least one kind")
         return self._next(step, join=replace(self._layer(step), kinds=wanted))
 
+    def fid(self, value: str) -> Self:
+        """Only the feature that is called so."""
+        step = "fid(..)"
+        pair = "fid", text_of_user(value, "the id of a feature", step)
+        join = self._layer(step)
+        return self._next(step, join=replace(join, tags=(*join.tags, pair)))
+
     def tag(self, name: str, value: str) -> Self:
         """Only features whose tag `name` has this value; several tags must all fit."""
         step = "tag(..)"
@@ -145,7 +152,7 @@ class JoinSteps(Step):
             key not in OWN_COLUMNS,
             step,
             f"{key!r} is no tag",
-            "kinds(..) chooses features by their kind",
+            "kinds(..) chooses features by their kind, fid(..) one by its id",
         )
         pair = key, text_of_user(value, "the value of a tag", step) if value else ""
         join = self._layer(step)

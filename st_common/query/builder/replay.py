@@ -79,7 +79,7 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     if join.left is not None and join.predicate != "equals":
         builder = builder.and_equal(join.left, join.right)
     for name, value in join.tags:
-        builder = builder.tag(name, value)
+        builder = builder.fid(value) if name == "fid" else builder.tag(name, value)
     return builder.kinds(*join.kinds) if join.kinds else builder
 
 

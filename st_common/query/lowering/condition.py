@@ -13,7 +13,7 @@ from st_common.query.lowering.scope import Scope
 from st_common.query.problem import did_you_mean
 
 OWN_COLUMNS = ("fid", "kind")  # of a feature; other columns are its tags
-_KIND = "kind"
+_KIND, _FID = "kind", "fid"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What the others say: kinds and tags of the layer, and the condition on the fix (None when there is none)."""
+    """What the others say: kinds and tags (the fid among them) of the layer, and the condition on the fix, if any."""
 
     kinds: list[str] = field(default_factory=list)
     tags: list[tuple[str, str]] = field(default_factory=list)
@@ -194,7 +194,7 @@ def _choice(condition: exp.Expr, scope: Scope) -> tuple[str, tuple[str, ...]]:
     pattern = _pattern(scope)
     if not (isinstance(column, exp.Column) and scope.is_other(column)):
         raise Refused(f"expected {scope.other_label}.{_KIND}", span_of(column), pattern)
-    name = _name(column, pattern)
+    name = _name(column)
     for text in texts:
         if not (isinstance(text, exp.Literal) and text.is_string):
             hint = (
@@ -210,21 +210,22 @@ def _choice(condition: exp.Expr, scope: Scope) -> tuple[str, tuple[str, ...]]:
     if name == _KIND and not all(text.this for text in texts):
         raise Refused("expected at least one kind", span_of(condition), pattern)
     if name != _KIND and len(texts) != 1:
+        what = "the fid" if name == _FID else "a tag"
         raise Refused(
-            "a tag equals one text",
+            f"{what} equals one text",
             span_of(condition),
             f"{scope.other_label}.{name} = 'x'",
         )
     return name, tuple(text.this for text in texts)
 
 
-def _name(column: exp.Column, pattern: str) -> str:
-    """`kind`, or the name of a tag: one that looks like a column of features stands in double quotes."""
+def _name(column: exp.Column) -> str:
+    """`kind`, `fid`, or the name of a tag: one that looks like a column of features stands in double quotes."""
     name, quoted = column.name, column.this.args.get("quoted")
     if name == _KIND or (name.lower() == _KIND and not quoted):
         return _KIND
-    if name.lower() == "fid" and (name == "fid" or not quoted):
-        raise Refused(f"unknown column {name!r}", span_of(column), pattern)
+    if name == _FID or (name.lower() == _FID and not quoted):
+        return _FID
     near = did_you_mean(name, OWN_COLUMNS)
     if near and not quoted:
         raise Refused(
