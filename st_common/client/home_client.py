@@ -5,6 +5,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -28,6 +29,7 @@ from st_common.client.interface import (
     is_about_a_plan,
     is_select,
 )
+from st_common.client.lease_keeper import LeaseKeeper, lease_s
 from st_common.client.put import Fixes, Put, put
 from st_common.client.registration import Registration
 from st_common.client.result import Result, placed
@@ -47,6 +49,7 @@ from st_common.query.created_streams import (
     known_streams,
 )
 from st_common.query.grammar.words import quoted
+from st_common.query.leases import Lease, begin_lease, end_lease, renew_lease
 from st_common.query.lookup import find, queries
 from st_common.query.parameter_table import table_of
 from st_common.query.passing import passing_name
@@ -87,6 +90,9 @@ class HomeClient:
         self._owner = getpass.getuser() if owner is None else owner
         self._poll_s = poll_s
         self._open: list[Registration] = []
+        self._leases = LeaseKeeper(
+            partial(renew_lease, self._home), partial(end_lease, self._home)
+        )
 
     def register(
         self,
@@ -94,6 +100,7 @@ class HomeClient:
         name: str | None = None,
         *,
         tags: bool = False,
+        ephemeral: bool | float = False,
     ) -> Registration:
         """Registers a plan, a builder's plan or a text, and gives what follows its changes from there on.
 
@@ -102,11 +109,24 @@ class HomeClient:
                 creates a stream of one.
             name: the query's name; without one a statement's own counts, and else one is made.
             tags: read the kind and the tags of features that a join pairs with.
+            ephemeral: see `interface.Client`.
 
         Raises:
             QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.
         """
-        (registration,) = self._registered([self._statement(what, name)], tags=tags)
+        statements = [self._statement(what, name)]
+        seconds = lease_s(ephemeral)
+        if seconds is None:
+            (registration,) = self._registered(statements, tags=tags)
+            return registration
+        lease = begin_lease(self._home, seconds)
+        try:
+            (registration,) = self._registered(statements, tags=tags, lease=lease)
+        except BaseException:
+            end_lease(self._home, lease.id)
+            raise
+        self._leases.keep(lease)
+        registration.at_end(partial(self._leases.end, lease.id))
         return registration
 
     def register_all(
@@ -363,21 +383,29 @@ class HomeClient:
             self._streams = self._known_streams()
 
     def _registered(
-        self, statements: Sequence[Statement], *, tags: bool = False
+        self,
+        statements: Sequence[Statement],
+        *,
+        tags: bool = False,
+        lease: Lease | None = None,
     ) -> list[Registration]:
         """Registers queries, and gives what follows the changes of each."""
         self._open = [each for each in self._open if not each.closed]
         registrations = [
             Registration(self._home, row, tags=tags, poll_s=self._poll_s)
-            for row in self._rows_of(statements)
+            for row in self._rows_of(statements, lease)
         ]
         self._open += registrations
         return registrations
 
-    def _rows_of(self, statements: Sequence[Statement]) -> list[QueryRow]:
+    def _rows_of(
+        self, statements: Sequence[Statement], lease: Lease | None
+    ) -> list[QueryRow]:
         """Registers queries, and gives the row of each."""
         self._require_known(statements)
-        done = carry_out(self._home, self._streams, statements, owner=self._owner)
+        done = carry_out(
+            self._home, self._streams, statements, owner=self._owner, lease=lease
+        )
         rows = list(done.outcome.rows)
         if len(rows) == len(statements):
             return rows

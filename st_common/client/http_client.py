@@ -7,6 +7,7 @@ import uuid
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from datetime import UTC, date, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ from st_common.client.interface import (
     is_about_a_plan,
     is_select,
 )
+from st_common.client.lease_keeper import LeaseKeeper, lease_s
 from st_common.client.put import Fixes, Put, tables_of
 from st_common.client.result import (
     ARROW,
@@ -37,6 +39,7 @@ from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.position import segment_of
 from st_common.query.builder import QueryBuilder
 from st_common.query.built import statement_of
+from st_common.query.leases import Lease
 from st_common.query.passing import passing_name
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
@@ -68,6 +71,9 @@ class HttpClient:
             base_url=address.rstrip("/"), headers=headers, timeout=_TIMEOUT_S
         )
         self._open: list[HttpSubscription] = []
+        self._leases = LeaseKeeper(
+            partial(self._about_lease, "PUT"), partial(self._about_lease, "DELETE")
+        )
 
     def register(
         self,
@@ -75,6 +81,7 @@ class HttpClient:
         name: str | None = None,
         *,
         tags: bool = False,
+        ephemeral: bool | float = False,
     ) -> "HttpSubscription":
         """See `interface.Client`.
 
@@ -85,23 +92,33 @@ class HttpClient:
             raise ConfigError(
                 "tags are read on the home's machine alone", hint="SELECT r.name, .."
             )
+        seconds = lease_s(ephemeral)
+        params = {} if seconds is None else {"ephemeral": f"{seconds:g}"}
         if isinstance(what, str) and is_select(what):
             own = name or passing_name()
             done = self._json(
                 "PUT",
                 f"/v1/queries/{quote(own, safe='')}",
+                params=params,
                 content=what.encode(),
                 headers={"If-None-Match": "*", "Content-Type": "text/plain"},
             )
         else:
-            done = self._json("POST", "/v1/queries", json={"text": _text(what, name)})
+            text = {"text": _text(what, name)}
+            done = self._json("POST", "/v1/queries", params=params, json=text)
         if len(done["queries"]) != 1:
             raise QueryError("expected one statement that registers a query")
         (row,) = done["queries"]
         shown = self._json("GET", f"/v1/queries/{quote(row['name'], safe='')}")
         subscription = HttpSubscription(self._http, shown, row)
+        if (given := done.get("lease")) is not None:
+            self._leases.keep(Lease(id=given["id"], lease_s=given["lease_s"]))
+            subscription.at_end = partial(self._leases.end, given["id"])
         self._open.append(subscription)
         return subscription
+
+    def _about_lease(self, method: str, lease_id: str) -> None:
+        self._asked(method, f"/v1/leases/{lease_id}")
 
     def cancel(self, query: QueryId | Subscription) -> None:
         """See `interface.Client`."""
@@ -260,6 +277,7 @@ class HttpClient:
         """See `interface.Client`."""
         for one in self._open:
             one.close()
+        self._leases.close()
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -317,6 +335,7 @@ class HttpSubscription(Subscription):
         path = f"/v1/changes/{quote(self.id.name, safe='')}"
         self._events = HttpEvents(client, path, max(row["position"] - 1, 0))
         self._is_closed = False
+        self.at_end: Callable[[], None] | None = None
 
     @property
     def unreadable(self) -> int:
@@ -352,6 +371,8 @@ class HttpSubscription(Subscription):
         """See `interface.Subscription`."""
         self._is_closed = True
         self._events.close()
+        if self.at_end is not None:
+            self.at_end()
 
     def _has_ended(self) -> bool:
         """Whether the query was dropped or replaced, and all its changes are told."""

@@ -72,7 +72,7 @@ class Subscription(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Ends the iteration; the query stays registered."""
+        """Ends the iteration; the query stays registered, unless it is ephemeral."""
 
     def __enter__(self) -> Self:
         return self
@@ -104,6 +104,7 @@ class Client(Protocol):
         name: str | None = None,
         *,
         tags: bool = False,
+        ephemeral: bool | float = False,
     ) -> Subscription:
         """Registers a query and follows its changes from there on.
 
@@ -111,6 +112,8 @@ class Client(Protocol):
             what: a plan or builder; or a text, SELECT .. alone or one statement that registers or replaces a query.
             name: the query's name; without one a statement's own counts, and else one is made.
             tags: read the kind and the tags of features that a join pairs with.
+            ephemeral: the query ends with its subscription, its client or this process, also one that is killed: it is
+                dropped once nobody has renewed its lease for 30 s, or for so many seconds. The client renews it.
 
         Raises:
             QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.

@@ -4,7 +4,7 @@ import asyncio
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -61,6 +61,7 @@ class Registration(Subscription):
         self._look_s = 0.0
         self._waiting: deque[MultiTuple] = deque()
         self._closed = threading.Event()
+        self._at_end: Callable[[], None] | None = None
 
     @property
     def closed(self) -> bool:
@@ -98,9 +99,15 @@ class Registration(Subscription):
             self._closed.wait(left_s)
         return None
 
+    def at_end(self, act: Callable[[], None]) -> None:
+        """Has something done once it is closed."""
+        self._at_end = act
+
     def close(self) -> None:
-        """Ends the iteration; the query stays registered."""
+        """Ends the iteration; the query stays registered, unless it is ephemeral."""
         self._closed.set()
+        if self._at_end is not None:
+            self._at_end()
 
     def _fetched(self) -> bool:
         """Whether something came; closes when nothing more will."""

@@ -10,6 +10,7 @@ from st_common.engine.archive import Archive
 from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import Committing
+from st_common.engine.lease_watch import LeaseWatch
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
 from st_common.engine.recovery import prepare
@@ -84,7 +85,8 @@ def follow(
         tell(home, stream.name, notice)
     with archiving(archive):
         try:
-            attend(engine, owner, archive, until_idle=until_idle)
+            leases = LeaseWatch(home, stream.name)
+            attend(engine, owner, archive, leases, until_idle=until_idle)
             engine.close()
         finally:
             engine.abandon()
@@ -93,13 +95,22 @@ def follow(
 
 
 def attend(
-    engine: Committing, owner: Owner, archive: Archive, *, until_idle: bool
+    engine: Committing,
+    owner: Owner,
+    archive: Archive,
+    leases: LeaseWatch,
+    *,
+    until_idle: bool,
 ) -> None:
-    """Has an engine follow its log until it is asked to stop; with `until_idle` until the log's end is reached."""
+    """Has an engine follow its log until it is asked to stop; with `until_idle` until the log's end is reached.
+
+    Queries whose leases end are dropped meanwhile.
+    """
     busy_s = time.monotonic()
     while not owner.stop_wanted():
         owner.check()
         archive.check()
+        leases.look()
         waits = archive.is_behind
         busy = waits or engine.batch()
         engine.commit_if_due()

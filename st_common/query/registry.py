@@ -34,6 +34,9 @@ from st_common.query.draft import check_plans, draft_all
 from st_common.query.drafted import Draft
 from st_common.query.home_notices import notices_of_home
 from st_common.query.known import known
+from st_common.query.leases import FILE as LEASES
+from st_common.query.leases import Lease, forget_files, hanging, leased, without
+from st_common.query.leases import encoded as encoded_leases
 from st_common.query.lookup import (
     find_brief,
     history,
@@ -82,13 +85,15 @@ def carry_out(
     now_us: int | None = None,
     seeding: Seeding | None = None,
     before_writing: Callable[[], None] | None = None,
+    lease: Lease | None = None,
 ) -> Outcome:
     """Carries out the statements in their order, all or none, and says what they did.
 
     A name that was dropped may be registered again: its versions count on. Without statements that change something
     nothing is written. `now_us` is the arrival of the rows (UTC microseconds), by default the time of the call;
     `seeding` finds what queries know that are registered FROM somewhere, and `before_writing` is called when nothing is
-    left to be found out: what it raises ends it all, and nothing is done.
+    left to be found out: what it raises ends it all, and nothing is done. Queries that are registered hang on `lease`,
+    if there is one.
 
     What statements mean is found before the registry is locked, so that nobody waits meanwhile who registers too; where
     somebody has, it is found once more. Only who finds it changed again and again does that while he holds the lock.
@@ -107,13 +112,15 @@ def carry_out(
             )
             with registry_locked(home):
                 if generation(home) == before:
-                    return _written(home, draft, arrival_us, seeding, before_writing)
+                    return _written(
+                        home, draft, arrival_us, seeding, before_writing, lease
+                    )
         with registry_locked(home):
             arrival_us = time.time_ns() // 1000 if now_us is None else now_us
             draft = _drafted(
                 home, streams, statements, owner=owner, arrival_us=arrival_us
             )
-            return _written(home, draft, arrival_us, seeding, before_writing)
+            return _written(home, draft, arrival_us, seeding, before_writing, lease)
 
 
 def _written(
@@ -122,10 +129,13 @@ def _written(
     arrival_us: int,
     seeding: Seeding | None,
     before_writing: Callable[[], None] | None,
+    lease: Lease | None,
 ) -> Outcome:
     """Writes what was drafted; the registry is locked, and as it was then."""
     known(home, logged_streams(home), store=True)  # the next reader has less to read
     files = _files_of(draft)
+    if lease is not None:
+        files[LEASES] = _leases_with(home, draft, lease)
     rows = write_rows(home, draft.rows, arrival_us, files, seeding, before_writing)
     return Outcome(
         rows=tuple(rows),
@@ -147,6 +157,21 @@ def _files_of(draft: Draft) -> dict[str, bytes]:
     if draft.streams_created or draft.streams_dropped:
         files[STREAMS] = streams_file(draft.tables)
     return files
+
+
+def _leases_with(home: Home, draft: Draft, lease: Lease) -> bytes:
+    """The file of leases with what a draft registers.
+
+    Raises:
+        QueryError: it does something else as well, which would not end with the lease.
+    """
+    new = {row.name: row for row in draft.rows if row.op in ("register", "replace")}
+    if len(new) < len(draft.rows) or _files_of(draft):
+        raise QueryError(
+            "an ephemeral text registers queries, and does nothing else",
+            hint="put other statements into a text of their own",
+        )
+    return encoded_leases(leased(home), draft.latest, new, lease)
 
 
 def register(
@@ -241,6 +266,33 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
             layer_version=None,
         )
         return write_rows(home, [dropped], arrival_us, {})[0]
+
+
+def end_leases(home: Home, lease_ids: set[str]) -> list[QueryRow]:
+    """Drops what hangs on leases that have ended, and gives the control rows.
+
+    A query that was replaced or registered anew since hangs on them no more.
+    """
+    with registry_locked(home):
+        arrival_us = time.time_ns() // 1000
+        before = leased(home)
+        latest = known(home, logged_streams(home), store=True).latest()
+        rows = [
+            replace(
+                latest[name],
+                op="drop",
+                arrival_us=arrival_us,
+                plan=None,
+                text=None,
+                owner=None,
+                layer_version=None,
+            )
+            for name in hanging(before, latest, lease_ids)
+        ]
+        files = {LEASES: without(before, lease_ids)}
+        written = write_rows(home, rows, arrival_us, files)
+        forget_files(home, lease_ids)
+    return written
 
 
 def suspend(

@@ -1,18 +1,24 @@
 """Queries by HTTP: what there are, registered, replaced, dropped."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import Response
 
 from st_common.client.interface import is_select
+from st_common.config.home import Home
+from st_common.config.parameters import Parameter
+from st_common.config.values import number
 from st_common.errors import QueryError
 from st_common.query.control import QueryRow
+from st_common.query.leases import LEAST_S, MOST_S, begin_lease, end_lease, renew_lease
 from st_common.server.endpoint import STATEMENTS, STREAM, Endpoint
-from st_common.server.parameters import Parameters, known_query
+from st_common.server.parameters import AbsentError, Parameters, known_query
 from st_common.server.replies import value_reply
 from st_common.server.schemas import (
     ANYTHING,
+    NUMBER,
     TEXT,
     TEXTS,
     WHOLE,
@@ -26,7 +32,10 @@ if TYPE_CHECKING:
     from st_common.query.registry import Outcome
 
 OWNER = "http"
+_RENEWED = an_object(lease=TEXT)
+_LEASE = an_object(id=TEXT, lease_s=NUMBER)
 _DONE = an_object(
+    {"lease": _LEASE},
     queries=a_list(an_object(action=TEXT, name=TEXT, version=WHOLE, position=WHOLE)),
     areas_created=TEXTS,
     areas_replaced=TEXTS,
@@ -93,8 +102,20 @@ def show_query(asked: Parameters) -> Response:
     return value_reply({**_shown(row), **more})
 
 
+EPHEMERAL = Parameter(
+    "ephemeral",
+    number(least=LEAST_S, most=MOST_S),
+    "seconds: the queries are dropped once `PUT /v1/leases/ID` was not asked for so long",
+)
+
+
 @Endpoint(
-    "POST", "/v1/queries", {200: _DONE, 201: _DONE}, takes=STATEMENTS, apart="register"
+    "POST",
+    "/v1/queries",
+    {200: _DONE, 201: _DONE},
+    params=(EPHEMERAL,),
+    takes=STATEMENTS,
+    apart="register",
 )
 def post_queries(asked: Parameters) -> Response:
     """Carries out statements, all or none."""
@@ -105,6 +126,7 @@ def post_queries(asked: Parameters) -> Response:
     "PUT",
     "/v1/queries/{query}",
     {200: _DONE, 201: _DONE},
+    params=(EPHEMERAL,),
     takes=STATEMENTS,
     apart="register",
 )
@@ -147,6 +169,26 @@ def delete_query(asked: Parameters) -> Response:
     return value_reply(_carried_out(asked, f"DROP QUERY {quoted(name)}"))
 
 
+@Endpoint("PUT", "/v1/leases/{lease}", _RENEWED, lane="queries")
+def put_lease(asked: Parameters) -> Response:
+    """Renews the lease of ephemeral queries: it holds for its whole time again."""
+    return _about_lease(asked, renew_lease)
+
+
+@Endpoint("DELETE", "/v1/leases/{lease}", _RENEWED, lane="queries")
+def delete_lease(asked: Parameters) -> Response:
+    """Ends a lease: its queries are dropped within seconds."""
+    return _about_lease(asked, end_lease)
+
+
+def _about_lease(asked: Parameters, act: Callable[[Home, str], None]) -> Response:
+    try:
+        act(asked.place.home, asked.path["lease"])
+    except QueryError as error:
+        raise AbsentError(error.message, hint=error.hint) from None
+    return value_reply({"lease": asked.path["lease"]})
+
+
 def _carried_out(asked: Parameters, text: str) -> dict[str, Any]:
     """Carries out statements; what they did.
 
@@ -161,10 +203,22 @@ def _carried_out(asked: Parameters, text: str) -> dict[str, Any]:
     statements = parse(text, areas=HomeAreas(home))
     if not statements:
         raise QueryError("there is no statement", hint="REGISTER QUERY name AS SELECT")
-    done = carry_out(
-        home, streams, statements, owner=OWNER, before_writing=asked.before_writing
-    )
-    return _done(done.outcome)
+    seconds = asked.params.get("ephemeral")
+    lease = None if seconds is None else begin_lease(home, seconds)
+    try:
+        done = carry_out(
+            home,
+            streams,
+            statements,
+            owner=OWNER,
+            before_writing=asked.before_writing,
+            lease=lease,
+        )
+    except BaseException:
+        if lease is not None:
+            end_lease(home, lease.id)
+        raise
+    return _done(done.outcome) | ({} if lease is None else {"lease": asdict(lease)})
 
 
 def _done(done: "Outcome") -> dict[str, Any]:

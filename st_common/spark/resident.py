@@ -21,6 +21,7 @@ from st_common.engine.archive import Archive
 from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.archiver import archiving
 from st_common.engine.export import exported
+from st_common.engine.lease_watch import LeaseWatch
 from st_common.engine.owner import Owner, now_us, owned, pulsing
 from st_common.engine.recovery import prepare
 from st_common.engine.run import attend, beat, summary
@@ -71,7 +72,13 @@ def run(home: Home, stream: StreamSettings, *, until_idle: bool) -> RunSummary:
             _engine(start, home, feed, owner, host=host, sink=sink) as engine,
             archiving(archive),
         ):
-            attend(engine, owner, archive, until_idle=until_idle)
+            attend(
+                engine,
+                owner,
+                archive,
+                LeaseWatch(home, feed.stream.name),
+                until_idle=until_idle,
+            )
             engine.close()
         beat(engine, owner, "idle" if until_idle else "stopped", force=True)
     counters = engine.totals.counters
@@ -129,7 +136,13 @@ def on_spark(
         engine_on(spark, home, feed, owner, end=end, sink=sink) as engine,
         archiving(archive),
     ):
-        attend(engine, owner, archive, until_idle=until_idle)
+        attend(
+            engine,
+            owner,
+            archive,
+            LeaseWatch(home, feed.stream.name),
+            until_idle=until_idle,
+        )
         engine.close()
     return engine
 

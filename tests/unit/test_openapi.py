@@ -9,6 +9,7 @@ import pytest
 from st_common.config.home import Home
 from st_common.engine.run import run
 from st_common.layers.load import load
+from st_common.query.leases import leased
 from st_common.server.app import ENDPOINTS
 from st_common.server.installation import Installation
 from st_common.server.ogc import OPENAPI
@@ -154,6 +155,11 @@ def seen(tmp_path_factory):
         run(place.home, place.streams()["ships"], until_idle=True)
         for one in (*ASKED, *WRONG):
             ask(*one)
+        ephemeral = {"content": ZONE, "params": {"ephemeral": 30}}
+        ask("PUT", "/v1/queries/{query}", "/v1/queries/leased", ephemeral)
+        lease = leased(place.home)["leased"].lease
+        for method in ("PUT", "DELETE", "DELETE"):  # the last one is wrong
+            ask(method, "/v1/leases/{lease}", f"/v1/leases/{lease}", {})
         published = client.get("/v1/openapi.json").json()
     assert published["paths"] == description("0", PUBLIC)["paths"]
     return answers, description("0", ENDPOINTS)
