@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from st_common.cli import context
+from st_common.errors import FairwayError
 
 if TYPE_CHECKING:
     from st_common.maintenance.backup import BackedUp
@@ -19,7 +20,8 @@ def create(
 ) -> None:
     """Copy the home into a new folder, also while streams run; they can go on from the copy elsewhere.
 
-    It ends with a line for each stream: how far its log and its tables are in the copy.
+    It ends with a line for each stream: how far its log and its tables are in the copy. Exit code 2: a table is
+    copied as it is, and its rows cannot be read.
     """
     from st_common.maintenance.backup import back_up
 
@@ -43,12 +45,16 @@ def restore(
 
 
 def _write(folder: Path, done: "BackedUp") -> None:
-    typer.echo(f"{folder}: {done.files:,} files, {done.bytes:,} bytes")
+    count = len(done.unread)
+    lacks = f"; {count} table{'s' * (count != 1)} cannot be read" if count else ""
+    typer.echo(f"{folder}: {done.files:,} files, {done.bytes:,} bytes{lacks}")
     for stream, places in done.streams.items():
         typer.echo(
             f"{stream}: {', '.join(f'{what} at {at}' for what, at in places.items())}"
         )
-    for problem in done.problems:
+    for problem in (*done.unread, *done.problems):
         typer.echo(f"WRONG {problem}")
+    if done.unread:
+        raise typer.Exit(FairwayError.exit_code)
     if done.problems:
         raise typer.Exit(1)

@@ -52,18 +52,20 @@ def check_log(home: Home, stream: str) -> None:
 
 def _problems(home: Home, stream: str, log: Log) -> Iterator[str]:
     """What tells that the log is not the one that the tables were made from."""
-    for table, app, next_segment in positions(home, stream):
+    for table, app, following in positions(home, stream):
         mark = tables.committed(table, f"{app}{_NOTE}")
-        departs = departure(log, next_segment, mark)
+        departs = departure(log, following, mark)
         if departs is None:
             continue
         end = log.end()
-        stands = f"{table.relative_to(home.root)} stands at {printed(start_of(next_segment))}"
+        stands = (
+            f"{table.relative_to(home.root)} stands at {printed(start_of(following))}"
+        )
         if departs == "older":
             yield f"ends at {printed(start_of(end))}, but {stands}: it is older than what was made from it"
         else:
             yield (
-                f"ends at {printed(start_of(end))} and {stands}, but its segment {next_segment - 1} is not the one "
+                f"ends at {printed(start_of(end))} and {stands}, but its segment {following - 1} is not the one "
                 "that was read then: it was put back to an older copy, and has grown since"
             )
 
@@ -98,14 +100,31 @@ def departure(
 
 def positions(home: Home, stream: str) -> Iterator[tuple[Path, str, int]]:
     """How far the tables that are made from a log are: each with its app, and the segment that comes next."""
-    engine = tables.committed(home.table("changes", stream), ENGINE)
-    if engine is not None and engine >= 0:
-        yield home.table("changes", stream), ENGINE, segment_of(engine + 1)
-    app = f"{ARCHIVE}-{stream}"
-    for path in (home.table("positions", stream), home.table("rejects")):
-        archived = tables.committed(path, app)
-        if archived is not None and archived >= 0:
-            yield path, app, archived + 1
+    for table, app in made_from_log(home, stream):
+        if (following := next_segment(table, app)) is not None:
+            yield table, app, following
+
+
+def made_from_log(home: Home, stream: str) -> list[tuple[Path, str]]:
+    """The tables that say how much of a stream's log they have, each with the app that notes it."""
+    archive = f"{ARCHIVE}-{stream}"
+    return [
+        (home.table("changes", stream), ENGINE),
+        (home.table("positions", stream), archive),
+        (home.table("rejects"), archive),
+    ]
+
+
+def next_segment(table: Path, app: str) -> int | None:
+    """The segment that comes next for a table; None where it has none yet.
+
+    Raises:
+        TableError: the table's log cannot be read.
+    """
+    done = tables.committed(table, app)
+    if done is None or done < 0:
+        return None
+    return segment_of(done + 1) if app == ENGINE else done + 1
 
 
 def _way_out(stream: str, log: Log) -> str:

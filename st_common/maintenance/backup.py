@@ -17,7 +17,7 @@ come together.
 import os
 import shutil
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from graphlib import CycleError, TopologicalSorter
@@ -26,11 +26,12 @@ from typing import Any
 
 from st_common.config.home import Home
 from st_common.delivery.stream_feed import feed_folder
-from st_common.engine.log_identity import check_log, positions
+from st_common.engine.log_identity import check_log, made_from_log, next_segment
 from st_common.engine.owner import now_us
 from st_common.errors import ConfigError, FairwayError, StateError, TableError
 from st_common.log.log import Log
 from st_common.log.seeds import seeds_folder
+from st_common.maintenance.stored import unread_tables
 from st_common.operations.launcher import ENGINE_FILE
 from st_common.operations.lease import LEASE_FILE
 from st_common.operations.records import read_record, write_record
@@ -56,14 +57,16 @@ class BackedUp:
         files: how many files.
         bytes: of these files.
         streams: how far each stream is: its log, and the tables that are made from it, by their places as texts.
-        problems: where a log is not the one that its tables were made from, and where a table does not say how far it
-            is: as it was in the home.
+        problems: where a log is not the one that its tables were made from, as it was in the home.
+        unread: tables that are there as they were in the home, and of which rows cannot be read: a line each that says
+            what to do.
     """
 
     files: int
     bytes: int
     streams: dict[str, dict[str, str]]
     problems: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
 
 
 def back_up(home: Home, target: Path) -> BackedUp:
@@ -91,12 +94,7 @@ def back_up(home: Home, target: Path) -> BackedUp:
         name = path.relative_to(home.root)
         if (copied := _copied(path, target / name)) is not None:
             files[str(name)] = list(copied)
-    done = BackedUp(
-        files=len(files),
-        bytes=sum(size for size, _ in files.values()),
-        streams=_positions(copy),
-        problems=tuple(_problems(copy)),
-    )
+    done = _backed_up(copy, files, home)
     write_record(
         target / MANIFEST,
         {
@@ -146,11 +144,17 @@ def restore(backup: Path, home: Home) -> BackedUp:
     draft.mkdir(parents=True, exist_ok=True)
     os.sync()  # thousands of files: one by one takes minutes
     draft.replace(root)
+    return _backed_up(Home(root), files, Home(root))
+
+
+def _backed_up(home: Home, files: Mapping[str, Sequence[int]], cured: Home) -> BackedUp:
+    """What is said of a copy: its home, its files with their bytes, and the home in which people cure its tables."""
     return BackedUp(
         files=len(files),
         bytes=sum(size for size, _ in files.values()),
-        streams=_positions(Home(root)),
-        problems=tuple(_problems(Home(root))),
+        streams=_positions(home),
+        problems=tuple(_problems(home)),
+        unread=tuple(_unread(home, cured)),
     )
 
 
@@ -183,10 +187,11 @@ def _positions(home: Home) -> dict[str, dict[str, str]]:
     for folder in sorted((home.root / "streams").glob("[!.]*")):
         end = printed(start_of(Log(home.log(folder.name)).end()))
         known[folder.name] = {"log": end}
-        with suppress(TableError):  # it is among the problems
-            for table, _, end_of in positions(home, folder.name):
-                name = str(table.relative_to(home.root / "tables"))
-                known[folder.name][name] = printed(start_of(end_of))
+        for table, app in made_from_log(home, folder.name):
+            name = str(table.relative_to(home.root / "tables"))
+            with suppress(TableError):  # it is among those that cannot be read
+                if (following := next_segment(table, app)) is not None:
+                    known[folder.name][name] = printed(start_of(following))
     return known
 
 
@@ -194,8 +199,17 @@ def _problems(home: Home) -> Iterator[str]:
     for folder in sorted((home.root / "streams").glob("[!.]*")):
         try:
             check_log(home, folder.name)
+        except TableError:
+            continue  # see `_unread`
         except FairwayError as error:
             yield str(error)
+
+
+def _unread(home: Home, cured: Home) -> Iterator[str]:
+    """The tables of a copy of which rows cannot be read; what is as wrong in the home is said of the table there."""
+    there = {stored.label: error for stored, error in unread_tables(cured)}
+    for stored, error in unread_tables(home):
+        yield f"table {stored.label}: {there.get(stored.label, error)}"
 
 
 def _in_order(home: Home) -> Iterator[Path]:

@@ -102,6 +102,30 @@ def refused_tables(home: Home) -> Iterator[tuple[Stored, TableError]]:
                 yield stored, error
 
 
+def unread_tables(home: Home) -> Iterator[tuple[Stored, TableError]]:
+    """The tables of a home of which rows cannot be read: altered by another program, torn, or without some file.
+
+    What files hold is not looked at, but for their lengths and ends.
+
+    Yields:
+        Each with its error, which says what to do.
+    """
+    for stored in stored_tables(home):
+        try:
+            require_readable(stored.path, required(stored.path))
+            _require_files(stored.path)
+        except TableError as error:
+            yield stored, error
+
+
+def _require_files(path: Path) -> None:
+    if missing := tables.damaged_files(path):
+        raise TableError(
+            f"{path / min(missing)} is missing or cut",
+            hint="`fairway doctor --repair` makes it again from the log, if that goes back so far; or an older backup",
+        )
+
+
 def size_of(path: Path) -> Size:
     """What the table in a folder takes now.
 

@@ -29,6 +29,7 @@ from st_common.tables.recovery import (
     committed_at,
     cut_behind,
     damage,
+    damaged_files,
     recover,
     whole_version,
 )
@@ -49,6 +50,7 @@ __all__ = [
     "create",
     "cut_behind",
     "damage",
+    "damaged_files",
     "dataset",
     "drop_versions",
     "exists",

@@ -4,6 +4,7 @@ import shutil
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -237,3 +238,46 @@ def test_a_backup_says_that_a_log_is_older_than_its_tables(home: Home, tmp_path:
     said = fairway(home.root, "backup", "create", str(tmp_path / "copy"), code=1)
     assert "WRONG" in said
     assert "ends at 20.0" in said
+
+
+def without(file: Path) -> None:
+    file.unlink()
+
+
+def torn(file: Path) -> None:
+    file.write_bytes(file.read_bytes()[:9])
+
+
+@pytest.mark.parametrize(
+    ("table", "file", "harm"),
+    [
+        ("changes/grid", f"_delta_log/{0:020d}.json", without),
+        ("positions/grid", f"_delta_log/{0:020d}.json", torn),
+        ("latest/grid", f"_delta_log/{0:020d}.json", torn),
+        ("latest/grid", "*.parquet", without),
+        ("rejects", f"_delta_log/{0:020d}.json", torn),
+    ],
+)
+def test_a_table_that_cannot_be_read_is_copied_and_named(
+    home: Home, tmp_path: Path, table: str, file: str, harm: Callable[[Path], None]
+):
+    harm(max((home.root / "tables" / table).glob(file)))
+    copy, back = tmp_path / "copy", tmp_path / "back"
+    for root, words in (
+        (home.root, ("create", str(copy))),
+        (back, ("restore", str(copy))),
+    ):
+        first, *said = fairway(root, "backup", *words, code=2).splitlines()
+        assert first.endswith("; 1 table cannot be read")
+        (wrong,) = [line for line in said if line.startswith("WRONG")]
+        assert wrong.startswith(f"WRONG table {table}: {root}/tables/{table}")
+        assert "`fairway doctor --repair`" in wrong
+        (places,) = [line for line in said if line.startswith("grid: log at 21.0")]
+        others = {"changes/grid", "positions/grid"} - {table}
+        assert all(f"{other} at 21.0" in places for other in others)
+    fairway(back, "doctor", "--repair")
+    fairway(back, "run", "grid", "--until-idle")
+    again = tmp_path / "again"
+    assert "cannot be read" not in fairway(back, "backup", "create", str(again))
+    for name in ("changes", "positions"):
+        assert rows_before(Home(again), name, 21)

@@ -156,9 +156,10 @@ def test_doctor_names_it_and_backup_takes_it_along(root, tmp_path):
     log = sorted((path / "_delta_log").iterdir())
     fairway(root, "doctor", "--repair", code=2)
     assert sorted((path / "_delta_log").iterdir()) == log, "nothing was cut off"
-    copied = fairway(root, "backup", "create", str(tmp_path / "copy"), code=1)
-    assert "tables/positions/ill has sunDials" in copied
-    fairway(tmp_path / "back", "backup", "restore", str(tmp_path / "copy"), code=1)
+    copied = fairway(root, "backup", "create", str(tmp_path / "copy"), code=2)
+    assert f"WRONG table positions/ill: {path} has sunDials" in copied
+    assert drop in copied, "of the table in the home, where it is cured"
+    fairway(tmp_path / "back", "backup", "restore", str(tmp_path / "copy"), code=2)
     assert "WRONG table positions/ill" in fairway(tmp_path / "back", "doctor", code=2)
 
 
