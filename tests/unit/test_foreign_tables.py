@@ -7,29 +7,18 @@ from pathlib import Path
 
 import pytest
 from deltalake import DeltaTable, write_deltalake
-from typer.testing import CliRunner
 
 from jobs.maintain import main as maintain_job
 from st_common import tables
 from st_common.answers.sql import sql
-from st_common.cli import app
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import TableError
 from st_common.operations.alerts import read_alerts
-from tests.kit.log_writer import bare_log
+from tests.kit.foreign_tables import fairway, feed, two_streams
 
 pytestmark = pytest.mark.spec("S4", "S10")
 
-CONF = """
-[streams.NAME]
-format = "csv"
-crs = "planar"
-time_unit = "s"
-engine = "local"
-max_ahead_s = "off"
-columns = { object = "id", event_ts = "t", x = "x", y = "y" }
-"""
 UNKNOWN = {
     "minReaderVersion": 3,
     "minWriterVersion": 7,
@@ -43,22 +32,11 @@ WRITER_ONLY = {
 }
 
 
-def records(second: int) -> bytes:
-    lines = [f"{name},{second + n},{n},1" for n in range(6) for name in "ab"]
-    return "\n".join(["id,t,x,y", *lines, ""]).encode()
-
-
 @pytest.fixture(scope="module")
 def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A home in which two streams have run, with a query each."""
     root = tmp_path_factory.mktemp("ran") / "home"
-    (root / "conf").mkdir(parents=True)
-    text = "".join(CONF.replace("NAME", name) for name in ("good", "ill"))
-    (root / "conf" / "streams.toml").write_text(text, encoding="utf-8")
-    for name in ("good", "ill"):
-        query = f"REGISTER QUERY of_{name} AS SELECT * FROM {name} INSIDE (1, 0, 4, 2)"
-        fairway(root, "query", "register", "--text", query)
-        feed(root, name, 1)
+    two_streams(root, 1)
     return root
 
 
@@ -66,20 +44,6 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def root(ran: Path, tmp_path: Path) -> Path:
     shutil.copytree(ran, tmp_path / "home")
     return tmp_path / "home"
-
-
-def feed(root: Path, stream: str, second: int, code: int = 0) -> str:
-    """Appends records to a stream's log, and runs it to the end."""
-    log = bare_log(Home(root).log(stream))
-    log.append(records(second), arrival_us=second * 1_000_000)
-    return fairway(root, "run", stream, "--until-idle", code=code)
-
-
-def fairway(root: Path, *words: str, code: int = 0) -> str:
-    places = ["--home", str(root), "--conf", str(root / "conf")]
-    done = CliRunner().invoke(app, [*words, *places], prog_name="fairway")
-    assert done.exit_code == code, f"{words}: {done.output}"
-    return done.output
 
 
 def alter(path: Path, *actions: dict[str, object]) -> None:
