@@ -5,7 +5,7 @@ To make a database for one question, and to end its threads, took 25 ms of a cor
 
 import os
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -30,8 +30,19 @@ def opened(config: Mapping[str, Any] | None = None) -> "duckdb.DuckDBPyConnectio
     """
     import duckdb  # slow to import, and whoever asks nothing needs none
 
-    os.close(os.open(os.devnull, os.O_RDONLY))
+    require_descriptors(1)
     return duckdb.connect(config=dict(config or {}))
+
+
+def require_descriptors(count: int) -> None:
+    """Makes sure that the process may open so many files more, for a library that ends it or panics where it may not.
+
+    Raises:
+        OSError: it may not.
+    """
+    with ExitStack() as stack:
+        for _ in range(count):
+            stack.callback(os.close, os.open(os.devnull, os.O_RDONLY))
 
 
 @contextmanager

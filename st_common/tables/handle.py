@@ -8,6 +8,7 @@ from pathlib import Path
 from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError, TableNotFoundError
 
+from st_common.asking import require_descriptors
 from st_common.errors import FairwayError, TableError
 from st_common.tables.foreign import refused, unsupported
 
@@ -27,6 +28,8 @@ class _Open:
     process: int  # a forked child must not use its parent's handles: the threads behind them are not there
 
 
+_DESCRIPTORS = 16  # ten are those of the threads; the others are for the table
+_begun: set[int] = set()  # the processes in which delta-rs has its threads: this one
 _open: dict[str, _Open] = {}
 _lock = threading.RLock()
 
@@ -78,11 +81,36 @@ def opened(path: Path) -> DeltaTable | None:
         TableError: the table's log cannot be read.
     """
     try:
-        return DeltaTable(str(path))
+        return at_version(path)
     except TableNotFoundError:  # a log folder in which no commit stands yet, too
         return None
     except (DeltaError, OSError) as error:
         raise unreadable(path, error) from error
+
+
+def at_version(path: Path, version: int | None = None) -> DeltaTable:
+    """A version of a table, by a handle of its own; None: the newest. All are opened here.
+
+    Raises:
+        DeltaError: there is no such table or version, or its log cannot be read.
+        OSError: the process may open too few files more.
+    """
+    require_threads()
+    return DeltaTable(str(path), version=version)
+
+
+def require_threads() -> None:
+    """Begins the threads of delta-rs, or makes sure that they can begin: called before the first table is touched.
+
+    Where they get no descriptors, delta-rs panics, which no `except Exception` catches.
+
+    Raises:
+        OSError: the process may open too few files more.
+    """
+    if os.getpid() not in _begun:
+        require_descriptors(_DESCRIPTORS)
+        DeltaTable.is_deltatable(str(Path(__file__).parent))  # any folder
+        _begun.add(os.getpid())
 
 
 def forget(path: Path) -> None:

@@ -13,7 +13,7 @@ from st_common.contracts import Contract
 from st_common.errors import FairwayError
 from st_common.observed import note_read
 from st_common.tables.foreign import require_kept, require_readable
-from st_common.tables.handle import newest, required, unreadable
+from st_common.tables.handle import at_version, newest, required, unreadable
 from st_common.tables.pruning import Filters, keep
 from st_common.tables.shape import gained
 
@@ -293,7 +293,7 @@ def whole(path: Path, version: int) -> DeltaTable | None:
         version: any number that the table has had.
     """
     try:
-        table = DeltaTable(str(path), version=version)
+        table = at_version(path, version)
     except DeltaError:
         return None
     names = pa.table(table.get_add_actions())["path"].to_pylist()

@@ -15,7 +15,6 @@ from urllib.parse import unquote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from deltalake import DeltaTable
 from deltalake.exceptions import DeltaError
 
 from st_common.errors import FairwayError
@@ -28,7 +27,7 @@ from st_common.tables.durable import (
 )
 from st_common.tables.files import checksum_in
 from st_common.tables.foreign import unsupported
-from st_common.tables.handle import forget, required
+from st_common.tables.handle import at_version, forget, required
 from st_common.tables.lock import locked
 from st_common.tables.sums import changed_in_log, trim_sums
 
@@ -207,7 +206,7 @@ def committed_at(table: Path, version: int, app: str) -> int | None:
     """As `committed`, of an older version; None for version -1."""
     if version < 0:
         return None
-    return DeltaTable(str(table), version=version).transaction_version(app)
+    return at_version(table, version).transaction_version(app)
 
 
 def damaged_files(
@@ -223,9 +222,7 @@ def damaged_files(
     if newest_version(table) < 0:
         return set()
     forget(table)
-    opened = (
-        required(table) if version is None else DeltaTable(str(table), version=version)
-    )
+    opened = required(table) if version is None else at_version(table, version)
     actions = pa.table(opened.get_add_actions(flatten=True))
     names = [unquote(name) for name in actions["path"].to_pylist()]
     sizes = actions["size_bytes"].to_pylist()

@@ -16,7 +16,7 @@ from deltalake import DeltaTable
 
 from st_common.tables.active import active_files
 from st_common.tables.durable import sync_log
-from st_common.tables.handle import required
+from st_common.tables.handle import at_version, required
 from st_common.tables.lock import locked
 from st_common.tables.reading import whole
 from st_common.tables.sums import trim_sums
@@ -91,7 +91,7 @@ def _trim_log(path: Path, oldest: int) -> None:
     if not before:
         return
     if not (log / f"{oldest:0{_DIGITS}d}.checkpoint.parquet").exists():
-        DeltaTable(str(path), version=oldest).create_checkpoint()
+        at_version(path, oldest).create_checkpoint()
         # Readers begin at the checkpoint that is named last.
         required(path).create_checkpoint()
         sync_log(path)

@@ -9,6 +9,7 @@ from pathlib import Path
 import duckdb
 import pyarrow as pa
 import pytest
+from deltalake import write_deltalake
 
 from st_common import asking as module
 from st_common.asking import asking
@@ -102,8 +103,45 @@ print(opened().sql("SELECT 42").fetchall())
     assert told.stdout.splitlines() == ["Too many open files", "[(42,)]"]
 
 
-def test_databases_are_opened_here_alone():
+@pytest.mark.parametrize("free", [0, 1, 5, 9])
+def test_a_process_with_few_descriptors_is_told_so_of_a_table_and_goes_on(
+    tmp_path, free
+):
+    """With its first table delta-rs panics, which is no `Exception`."""
+    write_deltalake(tmp_path / "t", pa.table({"a": [1, 2]}))
+    text = f"""
+import os, resource
+from pathlib import Path
+from st_common import tables
+usual = resource.getrlimit(resource.RLIMIT_NOFILE)
+few = len(os.listdir("/proc/self/fd")) - 1 + {free}
+resource.setrlimit(resource.RLIMIT_NOFILE, (few, usual[1]))
+try:
+    tables.version(Path({str(tmp_path / "t")!r}))
+except Exception as error:
+    print("Too many open files" in str(error))
+resource.setrlimit(resource.RLIMIT_NOFILE, usual)
+print(tables.version(Path({str(tmp_path / "t")!r})))
+"""
+    command = [sys.executable, "-c", text]
+    told = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=240
+    )
+    assert told.returncode == 0, told.stderr
+    assert told.stdout.splitlines() == ["True", "0"]
+    assert "panicked" not in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "places"),
+    [
+        ("duckdb.connect(", {"asking.py"}),
+        # Contracts stand below tables: one is compared with a table that was opened or made before.
+        (" DeltaTable(", {"handle.py", "matching.py"}),
+    ],
+)
+def test_what_needs_descriptors_at_once_is_opened_in_one_place(text, places):
     package = Path(module.__file__).parent
-    others = [path for path in package.rglob("*.py") if path.name != "asking.py"]
-    assert len(others) > 100
-    assert [path for path in others if "duckdb.connect(" in path.read_text()] == []
+    files = list(package.rglob("*.py"))
+    assert len(files) > 100
+    assert {path.name for path in files if text in path.read_text()} == places
