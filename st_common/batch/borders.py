@@ -11,6 +11,7 @@ from datetime import date
 
 import pyarrow as pa
 
+from st_common.batch.ordered import fixes_of_days
 from st_common.batch.processed import FOLDER, fixes_before
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
@@ -78,7 +79,9 @@ class Borders:
         Args:
             upto: the last day that it may be of.
         """
-        usable = (self._read(day) for day in reversed(self._days()) if day <= upto)
+        days = [day for day in reversed(self._days()) if day <= upto]
+        counts = fixes_of_days(self._home, self._stream) if days else {}
+        usable = (self._read(day, counts) for day in days)
         return next((border for border in usable if border is not None), None)
 
     def keep(self, border: Border) -> None:
@@ -109,8 +112,8 @@ class Borders:
         heads = (name for name in names if name[0].isdigit() and name.endswith(_HEAD))
         return sorted(date.fromisoformat(name.removesuffix(_HEAD)) for name in heads)
 
-    def _read(self, day: date) -> Border | None:
-        fixes = fixes_before(self._home, self._stream, day)
+    def _read(self, day: date, counts: Mapping[date, int]) -> Border | None:
+        fixes = fixes_before(self._home, self._stream, day, counts)
         try:
             head = opened(self._storage.read(f"{day}{_HEAD}"))
             if head["settings"] != self._settings or head["fixes"] != fixes:

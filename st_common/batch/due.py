@@ -87,7 +87,7 @@ def _due_since(
     """What is due of a stream of which days were processed, one at least whose fixes are all there."""
     settings = BatchArm.of(home, stream).settings_digest
     first, last = min(processed), max(processed)
-    before = fixes_before(home, stream.name, first)
+    before = fixes_before(home, stream.name, first, counts)
     stale, fixes = None, before
     for day in _days(first, until):
         fixes += counts.get(day, 0)

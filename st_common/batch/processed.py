@@ -83,15 +83,20 @@ def note_processed(home: Home, stream: str, day: date, processed: Processed) -> 
     _write(home, stream, days | {day: processed}, base)
 
 
-def fixes_before(home: Home, stream: str, day: date) -> int:
+def fixes_before(home: Home, stream: str, day: date, counts: Mapping[date, int]) -> int:
     """How many fixes were archived of the days before one, those that were purged since too.
 
     All that is purged is taken for older than the day: of one that is not, the number fits none that was kept. Fixes
     that came late for days that are purged are left out, as soon as maintenance has seen to it.
+
+    Args:
+        home: the home folder.
+        stream: the name of the stream.
+        day: the day.
+        counts: how many fixes each day has now, see `fixes_of_days`.
     """
     _, base = _read(home, stream)
     purged = tables.purged_rows(home.table("positions", stream))
-    counts = fixes_of_days(home, stream)
     if base is None or day < base.day:
         return purged + sum(count for one, count in counts.items() if one < day)
     kept = sum(count for one, count in counts.items() if base.day <= one < day)
