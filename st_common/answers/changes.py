@@ -39,7 +39,7 @@ def parts(home: Home, stream: str) -> Changes:
     version, waiting = _moment(home, stream)
     contract, path = load_contract("changes"), home.table("changes", stream)
     stored = (
-        ds.dataset(contract.arrow_schema().empty_table())
+        ds.dataset(contract.empty_table())
         if version is None
         else tables.dataset(path, version=version, contract=contract)
     )
@@ -59,7 +59,7 @@ def _moment(home: Home, stream: str) -> tuple[int | None, pa.Table]:
     committed = -1 if stored is None else stored
     waiting = pa.concat_tables(
         [
-            contract.arrow_schema().empty_table(),
+            contract.empty_table(),
             *(tables.fit(rows, contract) for rows in without_gap(batches, committed)),
         ]
     )
@@ -145,9 +145,7 @@ def passed_changes(
         Outlet(home, one).passed(stream_changes(home, one, query, since=since))
         for one in streams
     ]
-    return pa.concat_tables(
-        [load_contract("changes").arrow_schema().empty_table(), *tables]
-    )
+    return pa.concat_tables([load_contract("changes").empty_table(), *tables])
 
 
 def streams_of(home: Home, query: str | None) -> list[str]:

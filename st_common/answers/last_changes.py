@@ -41,7 +41,7 @@ def last_changes(
     """
     streams = streams_of(home, query) if stream is None else [stream]
     query = query if query is None else find(home, query).name
-    nothing = load_contract("changes").arrow_schema().empty_table()
+    nothing = load_contract("changes").empty_table()
     parts = [_of_stream(home, one, query, count) for one in streams]
     rows = pa.concat_tables([nothing, *parts])
     if len(streams) > 1:

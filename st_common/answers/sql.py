@@ -243,9 +243,7 @@ def _create_views(
             refused[name] = error
             if contract in _OF_ALL:
                 refused[contract] = error
-            connection.register(
-                name, load_contract(contract).arrow_schema().empty_table()
-            )
+            connection.register(name, load_contract(contract).empty_table())
     streams = changed_streams(home)
     _require_distinct(streams)
     makers = {
@@ -285,8 +283,7 @@ def _create_nothing(
     connection: duckdb.DuckDBPyConnection, _: Home, stream: str, table: str
 ) -> None:
     """The view in its shape alone."""
-    empty = load_contract(table).arrow_schema().empty_table()
-    connection.register(_view(table, stream), empty)
+    connection.register(_view(table, stream), load_contract(table).empty_table())
 
 
 def _create_visits(
@@ -339,10 +336,8 @@ def _union_of_all(
         ]
         _union(connection, table, each)
     else:
-        schema = load_contract(table).arrow_schema()
-        connection.register(
-            table, schema.insert(0, pa.field("stream", pa.string())).empty_table()
-        )
+        stream, rows = pa.array([], pa.string()), load_contract(table).empty_table()
+        connection.register(table, rows.add_column(0, "stream", stream))
 
 
 def _register_live(
@@ -392,7 +387,7 @@ def _stored(path: Path, contract: str) -> ds.Dataset:
     """A Delta table as it stands; empty, with the columns of its contract, when there is none."""
     if tables.exists(path):
         return tables.dataset(path, contract=load_contract(contract))
-    return ds.dataset(load_contract(contract).arrow_schema().empty_table())
+    return ds.dataset(load_contract(contract).empty_table())
 
 
 def _view(table: str, part: str) -> str:

@@ -144,7 +144,7 @@ def _visits(arm: BatchArm, since: datetime, until: datetime) -> Iterator[pa.Tabl
         inside = members_at_end(stays, told.until)
         yield _shown(stays)
     if inside is None:  # the stream's first fix is later
-        none = load_contract("changes").arrow_schema().empty_table()
+        none = load_contract("changes").empty_table()
         yield _shown(fold_visits(none, since=since, until=until))
 
 

@@ -127,6 +127,10 @@ class Contract:
             ]
         )
 
+    def empty_table(self) -> pa.Table:
+        """A table of the columns that has no rows."""
+        return self.arrow_schema().empty_table()
+
     def spark_ddl(self, extra: Mapping[str, str] | None = None) -> str:
         """The columns as Spark DDL, for `StructType.fromDDL` and inside CREATE TABLE; names are quoted.
 

@@ -80,5 +80,5 @@ def _rows(
 ) -> pa.Table:
     path, contract = home.table(table, stream), load_contract(table)
     if not tables.exists(path):
-        return contract.arrow_schema().empty_table()
+        return contract.empty_table()
     return tables.read(path, filters=filters, contract=contract)

@@ -113,7 +113,7 @@ def _taken(
     path, contract = home.table("snapshots", stream.name), load_contract("snapshots")
     done = tables.committed(path, APP)
     after = -1 if done is None else done
-    none = contract.arrow_schema().empty_table()
+    none = contract.empty_table()
     # A file for each: what files say of themselves tells where a snapshot stands.
     written = (
         (snapshot, write_files(path, tables.fit(rows, contract), contract))

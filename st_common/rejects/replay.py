@@ -169,7 +169,7 @@ def rejects_of(
     """
     path = home.table("rejects")
     if not tables.exists(path):
-        none = load_contract("rejects").arrow_schema().empty_table()
+        none = load_contract("rejects").empty_table()
         return none.select(list(columns))
     bounds: list[tuple[str, str, object]] = [("stream", "=", stream)]
     bounds += [("reason", "in", list(reasons))] if reasons else []
