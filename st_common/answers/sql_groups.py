@@ -12,7 +12,7 @@ import duckdb
 from st_common.config.home import Home, view_name
 from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
-from st_common.layers.announce import layer_group, layer_names, newest_version
+from st_common.layers.announce import layer_group, loaded_layers
 from st_common.query.problem import did_you_mean
 
 _OF_STREAM = ("changes", "visits", "positions", "latest", "snapshots", "differences")
@@ -90,8 +90,8 @@ def _tables_of(home: Home, streams: Mapping[str, StreamSettings]) -> Iterator[_T
         name = view_name(stream.name)
         views = tuple(f"{table}_{name}" for table in _OF_STREAM)
         yield _Table(stream.group, name, views, main=f"positions_{name}")
-    for layer in layer_names(home):
-        group = layer_group(home, layer) if newest_version(home, layer) else None
+    for layer in loaded_layers(home):
+        group = layer_group(home, layer)
         if group is not None:
             view = f"layer_{view_name(layer)}"
             yield _Table(group, view_name(layer), (view,), main=view)

@@ -89,37 +89,28 @@ def main() -> None:
     app(prog_name="fairway", obj=ALONE)
 
 
-_queries = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(
-    _queries, name="query", help="Register queries while streams run, and drop them."
-)
+def _group(name: str, text: str) -> typer.Typer:
+    """A group of commands, and what it is for."""
+    group = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
+    app.add_typer(group, name=name, help=text)
+    return group
 
-_layers = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(
-    _layers,
-    name="layer",
-    help="Load layers of features that do not move, look at them, and join fixes with them.",
-)
 
-_streams = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(
-    _streams,
-    name="streams",
-    help="See on which engine streams run, take them to another one, begin them anew, report on them.",
+_queries = _group("query", "Register queries while streams run, and drop them.")
+_layers = _group(
+    "layer",
+    "Load layers of features that do not move, look at them, and join fixes with them.",
 )
-
-_quality = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(
-    _quality,
-    name="quality",
-    help="Check days against the contracts, and see and replay what could not be read.",
+_streams = _group(
+    "streams",
+    "See on which engine streams run, take them to another one, begin them anew, report on them.",
 )
-
-_backups = typer.Typer(cls=FairwayGroup, no_args_is_help=True, rich_markup_mode=None)
-app.add_typer(
-    _backups,
-    name="backup",
-    help="Copy the home beside running streams, and put a copy back.",
+_quality = _group(
+    "quality",
+    "Check days against the contracts, and see and replay what could not be read.",
+)
+_backups = _group(
+    "backup", "Copy the home beside running streams, and put a copy back."
 )
 
 _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {

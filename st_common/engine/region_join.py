@@ -27,7 +27,7 @@ from st_common.errors import LayerError, QueryError
 from st_common.geometry.enlarged import POINT, grown, points_reaching
 from st_common.geometry.extent import Box
 from st_common.geometry.space import Space
-from st_common.layers.announce import newest_version, spread_by
+from st_common.layers.announce import required_version, spread_by
 from st_common.layers.grouped import groups_of
 from st_common.layers.stored import load_part
 from st_common.partitioning.regions import Regions, assign, touching, whole
@@ -113,10 +113,7 @@ def join_of(
             regions it is spread.
         QueryError: the distance is none.
     """
-    version = newest_version(home, layer)
-    if version is None:
-        hint = "fairway layer list shows which there are"
-        raise LayerError(f"there is no layer {layer!r}", hint=hint)
+    version = required_version(home, layer)
     if distance_m is not None and not (math.isfinite(distance_m) and distance_m >= 0):
         raise QueryError(f"{distance_m} m is no distance", hint="0, or a number above")
     _require_kinds(home, layer, kinds)

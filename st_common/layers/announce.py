@@ -10,6 +10,7 @@ from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import LayerVersion
 from st_common.controls.writing import payload_of
+from st_common.errors import LayerError
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 
@@ -51,12 +52,9 @@ def announce(
         What was written, stream by stream.
     """
     stamp = time.time_ns() // 1000 if arrival_us is None else arrival_us
-    layers = [layer] if layer else list(layer_names(home))
-    newest = {
-        name: version
-        for name in layers
-        if (version := newest_version(home, name)) is not None
-    }
+    newest = loaded_layers(home)
+    if layer:
+        newest = {name: newest[name] for name in newest if name == layer}
     written: list[Announcement] = []
     for name in [stream] if stream else _stream_names(home):
         log = Log(home.log(name))
@@ -91,6 +89,25 @@ def layer_names(home: Home) -> Iterator[str]:
 def newest_version(home: Home, layer: str) -> int | None:
     """The newest loaded version of a layer; None when it was never loaded. Version 0 is the table without rows."""
     return tables.version(home.table("layers", layer)) or None
+
+
+def required_version(home: Home, layer: str) -> int:
+    """The newest loaded version of a layer.
+
+    Raises:
+        LayerError: it was never loaded.
+    """
+    version = newest_version(home, layer)
+    if version is None:
+        hint = "fairway layer list shows which there are"
+        raise LayerError(f"there is no layer {layer!r}", hint=hint)
+    return version
+
+
+def loaded_layers(home: Home) -> dict[str, int]:
+    """The layers that are loaded in a home, in order, with their newest versions."""
+    versions = ((name, newest_version(home, name)) for name in layer_names(home))
+    return {name: version for name, version in versions if version is not None}
 
 
 def spread_by(

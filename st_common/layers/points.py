@@ -8,8 +8,7 @@ import shapely
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.errors import LayerError
-from st_common.layers.announce import newest_version
+from st_common.layers.announce import required_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import Kinds
 from st_common.layers.reading import Wanted, read_features
@@ -40,12 +39,7 @@ def layer_points(home: Home, layer: str) -> PointSource:
     Raises:
         LayerError: the layer was never loaded.
     """
-    version = newest_version(home, layer)
-    if version is None:
-        raise LayerError(
-            f"there is no layer {layer!r}",
-            hint="fairway layer list shows which there are",
-        )
+    version = required_version(home, layer)
 
     def read() -> Iterator[Floats]:
         columns = ["home", "fid", "minx", "miny", "maxx", "maxy"]

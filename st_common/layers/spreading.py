@@ -5,12 +5,7 @@ from dataclasses import dataclass
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.layers.announce import (
-    layer_group,
-    layer_names,
-    newest_version,
-    spread_by,
-)
+from st_common.layers.announce import layer_group, loaded_layers, spread_by
 from st_common.layers.rows import features_in, layer_rows
 from st_common.partitioning.groups import require_layer_in
 from st_common.partitioning.store import current
@@ -43,9 +38,7 @@ def spread_layers(home: Home) -> Spread:
         LayerError: the regions of a layer's group have other than two dimensions.
     """
     done = Spread(versions={}, kept=[], unknown=[])
-    for layer in layer_names(home):
-        if newest_version(home, layer) is None:
-            continue
+    for layer in loaded_layers(home):
         before, after = _spread_layer(home, layer)
         if before is _NO_GROUP:
             done.unknown.append(layer)
@@ -58,10 +51,7 @@ def spread_layers(home: Home) -> Spread:
 
 def layers_of(home: Home, group: str) -> list[str]:
     """The layers that are spread over the regions of a group, by name."""
-    known = [
-        name for name in layer_names(home) if newest_version(home, name) is not None
-    ]
-    return [name for name in known if layer_group(home, name) == group]
+    return [name for name in loaded_layers(home) if layer_group(home, name) == group]
 
 
 def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:

@@ -7,8 +7,7 @@ import pyarrow.compute as pc
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.errors import LayerError
-from st_common.layers.announce import layer_names, newest_version
+from st_common.layers.announce import loaded_layers, required_version
 from st_common.layers.attribution import attribution
 from st_common.layers.faults import REJECTED, REPAIRED, Fault, counted, features_of
 from st_common.layers.stored_faults import stored_faults
@@ -47,11 +46,7 @@ class LayerSummary:
 
 def summaries(home: Home) -> list[LayerSummary]:
     """All layers that were loaded, by name."""
-    return [
-        summary(home, name)
-        for name in layer_names(home)
-        if newest_version(home, name) is not None
-    ]
+    return [summary(home, name) for name in loaded_layers(home)]
 
 
 def summary(home: Home, layer: str) -> LayerSummary:
@@ -60,12 +55,7 @@ def summary(home: Home, layer: str) -> LayerSummary:
     Raises:
         LayerError: the layer was never loaded.
     """
-    version = newest_version(home, layer)
-    if version is None:
-        raise LayerError(
-            f"there is no layer {layer!r}",
-            hint="fairway layer list shows which there are",
-        )
+    version = required_version(home, layer)
     columns = ["region_id", "home", "kind", "minx", "miny", "maxx", "maxy"]
     rows = tables.read(home.table("layers", layer), version=version, columns=columns)
     # A feature has a row in every region that it touches, and is home in one.

@@ -82,13 +82,9 @@ def logged_streams(home: Home) -> list[str]:
 
 def layers(home: Home) -> dict[str, int]:
     """The layers that are loaded in this home, with their newest versions."""
-    from st_common.layers.announce import (
-        layer_names,
-        newest_version,
-    )  # imports Delta: only for who names a layer
+    from st_common.layers.announce import loaded_layers  # imports Delta
 
-    versions = ((name, newest_version(home, name)) for name in layer_names(home))
-    return {name: version for name, version in versions if version is not None}
+    return loaded_layers(home)
 
 
 def latest_rows(rows: Iterable[QueryRow]) -> dict[str, QueryRow]:

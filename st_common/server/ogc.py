@@ -339,7 +339,7 @@ class Collection:
 
 
 def _all_collections(asked: Parameters) -> Iterator[Collection]:
-    from st_common.layers.announce import layer_group, layer_names, newest_version
+    from st_common.layers.announce import layer_group, loaded_layers
     from st_common.layers.conversion import crs_of_group
     from st_common.query.lookup import queries
 
@@ -359,15 +359,12 @@ def _all_collections(asked: Parameters) -> Iterator[Collection]:
                 stream=row.stream,
                 epsg=streams[row.stream].epsg,
             )
-    for name in layer_names(home):
-        if newest_version(home, name) is not None:
-            group = layer_group(home, name) or DEFAULT_GROUP
-            _, _, number = crs_of_group(streams.values(), group).partition(":")
-            epsg = int(number or 0)
-            title = f"layer {name}"
-            yield Collection(
-                kind="layers", name=name, title=title, stream=None, epsg=epsg
-            )
+    for name in loaded_layers(home):
+        group = layer_group(home, name) or DEFAULT_GROUP
+        _, _, number = crs_of_group(streams.values(), group).partition(":")
+        epsg = int(number or 0)
+        title = f"layer {name}"
+        yield Collection(kind="layers", name=name, title=title, stream=None, epsg=epsg)
 
 
 def _known(asked: Parameters) -> Collection:
