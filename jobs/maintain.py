@@ -27,15 +27,16 @@ def maintain_home(arguments: argparse.Namespace) -> Mapping[str, Any]:
     return done.to_json()
 
 
-def _code_of(summary: Mapping[str, Any]) -> int:
-    is_left = any(one["refused"] for one in summary.get("tables", ()))
-    return TableError.exit_code if is_left else 0
+def _failure_of(summary: Mapping[str, Any]) -> tuple[int, str]:
+    left = [one for one in summary.get("tables", ()) if one["refused"]]
+    told = (f"{one['table']}: {one['refused']}" for one in left)
+    return TableError.exit_code if left else 0, "; ".join(told)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, maintains the home, gives back the exit code: 2 when a table was left as it is."""
     arguments = job_parser(MAINTAIN).parse_args(argv)
-    return finish(maintain_home, arguments, code_of=_code_of)
+    return finish(maintain_home, arguments, failure_of=_failure_of)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.partitioning.store import current
 from st_common.partitioning.store import groups_between_thresholds as groups
-from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.processes.entry import failed_parts, finish, job_parser, streams_of
 from st_common.processes.partitioning import (
     engine_of,
     follow_regions,
@@ -63,15 +63,10 @@ def _rebalanced(home: Home, given: argparse.Namespace) -> Mapping[str, Any]:
     return {"groups": told, "changed": changed, "failed": failed, "layers": layers}
 
 
-def _code_of(summary: Mapping[str, Any]) -> int:
-    """2 when a group could not be done: those behind it were."""
-    return 2 if summary.get("failed") else 0
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, partitions, gives back the exit code."""
     arguments = job_parser(PARTITION).parse_args(argv)
-    return finish(partition, arguments, code_of=_code_of)
+    return finish(partition, arguments, failure_of=failed_parts)
 
 
 if __name__ == "__main__":

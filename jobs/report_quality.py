@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from st_common.config.environment import conf_dir, home_dir
@@ -32,14 +33,19 @@ def report_quality(arguments: argparse.Namespace) -> Mapping[str, Any]:
     }
 
 
-def _code_of(summary: Mapping[str, Any]) -> int:
-    return QualityError.exit_code if summary["breaches"] else 0
+def _failure_of(summary: Mapping[str, Any]) -> tuple[int, str]:
+    """3 when a rule of severity error is broken, and what that means; or where it is told, of a rule without words."""
+    broken = [day for day in summary["days"] if day["breaches"]]
+    told = (day["sentences"] or [f"see {day['path']}"] for day in broken)
+    return QualityError.exit_code if broken else 0, "; ".join(chain(*told))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, checks, gives back the exit code: 0, 2, or 3 when a rule of severity error is broken."""
     return finish(
-        report_quality, job_parser(REPORT_QUALITY).parse_args(argv), code_of=_code_of
+        report_quality,
+        job_parser(REPORT_QUALITY).parse_args(argv),
+        failure_of=_failure_of,
     )
 
 

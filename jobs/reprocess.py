@@ -7,7 +7,7 @@ from typing import Any
 
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
-from st_common.processes.entry import finish, job_parser, streams_of
+from st_common.processes.entry import failed_parts, finish, job_parser, streams_of
 from st_common.processes.tasks import reprocess
 from st_common.programs import REPROCESS
 
@@ -37,15 +37,10 @@ def process_again(arguments: argparse.Namespace) -> Mapping[str, Any]:
     }
 
 
-def exit_code(summary: Mapping[str, Any]) -> int:
-    """2 when a stream could not be processed: those behind it were."""
-    return 2 if summary.get("failed") else 0
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """Parses the command line, processes the days, gives back the exit code."""
     return finish(
-        process_again, job_parser(REPROCESS).parse_args(argv), code_of=exit_code
+        process_again, job_parser(REPROCESS).parse_args(argv), failure_of=failed_parts
     )
 
 

@@ -43,7 +43,7 @@ def finish(
     work: Callable[[argparse.Namespace], Mapping[str, Any]],
     arguments: argparse.Namespace,
     *,
-    code_of: Callable[[Mapping[str, Any]], int] = lambda _: 0,
+    failure_of: Callable[[Mapping[str, Any]], tuple[int, str]] = lambda _: (0, ""),
     is_told: bool = True,
 ) -> int:
     """Does the work and prints its summary as one line of JSON; gives back the exit code, by default 0.
@@ -54,16 +54,17 @@ def finish(
     Args:
         work: gives the summary.
         arguments: the command line, by a parser that `job_parser` began; given to `work`.
-        code_of: the exit code that goes with a summary.
+        failure_of: the exit code that goes with a summary, and why it is not 0, for people: what Airflow's task and the
+            note of its run say.
         is_told: the run is one of those that lineage tells of.
     """
     outcome = take_outcome_file()
     try:
         with telling_of(arguments) if is_told else nullcontext(Ending()) as ending:
             summary = work(arguments)
-            code = code_of(summary)
-            if code not in (0, QualityError.exit_code):
-                ending.failure = f"it ended with exit code {code}"
+            code, why = failure_of(summary)
+            if code != QualityError.exit_code:
+                ending.failure = why
     except Exception as error:
         told = of_spark(missing(refused(error)))
         if not isinstance(told, FairwayError):
@@ -73,8 +74,15 @@ def finish(
         _leave(outcome, told.exit_code, error=why)
         return told.exit_code
     print(json.dumps(summary), flush=True)
-    _leave(outcome, code, summary=summary)
+    failure = {"error": one_line(redacted(why))} if why else {}
+    _leave(outcome, code, summary=summary, **failure)
     return code
+
+
+def failed_parts(summary: Mapping[str, Any]) -> tuple[int, str]:
+    """2 and why, when a stream or a group failed at its work: those behind it were done."""
+    failed = summary.get("failed", {})
+    return 2 if failed else 0, "; ".join(f"{name}: {failed[name]}" for name in failed)
 
 
 def _leave(path: Path | None, code: int, **told: object) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from jobs.report_quality import main
 from st_common import tables
+from st_common.config.environment import OUTCOME_VARIABLE
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
@@ -191,26 +192,12 @@ BAD_DAYS: dict[str, tuple[Callable[[Records], Records] | None, str, str]] = {
 }
 
 
-PASSED_BEFORE = list(BAD_DAYS)[-6:]
-"""Those that no rule found before there were measures of levels, movement, tracks, decimals and whole days."""
-
-
 @pytest.mark.parametrize("case", BAD_DAYS)
-def test_a_bad_day_breaks_its_rule_and_says_so_in_a_sentence(
-    home: Home, case: str
-) -> None:
-    spoil, rule, sentence = BAD_DAYS[case]
-    if spoil is not None:
-        arrive(home, spoil(town_day(BAD)))
-    breaches = {
-        one.rule: one.sentence for one in checked(home, BAD).findings if one.is_breach
-    }
-    assert sentence.format(day=BAD) in breaches[rule]
-
-
-@pytest.mark.parametrize("case", PASSED_BEFORE)
-def test_a_bad_day_turns_the_job_red_with_an_alert(
-    home: Home, case: str, capsys: pytest.CaptureFixture[str]
+def test_a_bad_day_is_told_by_the_report_an_alert_and_the_state_of_the_task(
+    home: Home,
+    case: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     spoil, rule, sentence = BAD_DAYS[case]
     told = sentence.format(day=BAD)
@@ -218,7 +205,12 @@ def test_a_bad_day_turns_the_job_red_with_an_alert(
         arrive(home, spoil(town_day(BAD)))
     due = Due(home, load_streams(home.root / "conf"), now_us=NIGHT_US)
     assert due.unchecked_days()[-1] == BAD
+    outcome = home.root / "outcome.json"
+    monkeypatch.setenv(OUTCOME_VARIABLE, str(outcome))
     assert main(["--engine=local", "--home", str(home.root), "--day", str(BAD)]) == 3
+    ended = json.loads(outcome.read_text())
+    assert ended["code"] == 3, "a task of Airflow is red for good by it"
+    assert told in ended["error"], "and says so, as does the note of its run"
     (day,) = json.loads(capsys.readouterr().out.splitlines()[-1])["days"]
     assert any(told in each for each in day["sentences"])
     rows = tables.read(home.table("quality"), filters=[("rule", "=", rule)]).to_pylist()
