@@ -1,5 +1,7 @@
 """What `fairway status --metrics` says of a real home, read as Prometheus reads it."""
 
+import json
+import re
 import signal
 import subprocess
 import sys
@@ -40,6 +42,12 @@ time_unit = "s"
 max_ahead_s = "off"
 columns = { object = "id", event_ts = "t", x = "x", y = "y" }
 """
+DELIVERIES = """[deliveries.hook]
+stream = "cars"
+to = "file"
+path = "out"
+"""
+ROOT = Path(__file__).resolve().parents[2]
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
@@ -111,6 +119,23 @@ def test_counts_of_a_stream_are_those_that_its_records_make(stage: Stage) -> Non
     assert of(samples, "fairway_query_changes_total", **wide) == 2
     assert of(samples, "fairway_query_members", **wide) == 2
     assert of(samples, "fairway_changes_total", stream="cars") == 4
+
+
+def test_the_dashboard_shows_metrics_and_labels_that_there_are(stage: Stage) -> None:
+    stage.fairway("run", "cars", "--until-idle")
+    (stage.root / "conf" / "deliveries.toml").write_text(DELIVERIES)
+    stage.fairway("deliver", "hook", "--until-idle")
+    labels_of: dict[str, set[str]] = {}
+    for name, labels in stage.metrics():
+        labels_of.setdefault(name, set()).update(label for label, _ in labels)
+    panels = json.loads((ROOT / "docs" / "grafana.json").read_text())["panels"]
+    drawn = [target["expr"] for panel in panels for target in panel["targets"]]
+    assert len(drawn) >= len(panels)
+    for expression in drawn:
+        (name,) = re.findall(r"fairway_\w+", expression)
+        assert name in labels_of, expression
+        grouped = ",".join(re.findall(r"by \(([^)]*)\)", expression)).split(",")
+        assert {label.strip() for label in grouped} - {""} <= labels_of[name]
 
 
 def test_what_waits_is_lag_and_what_is_committed_has_a_latency(stage: Stage) -> None:
