@@ -24,6 +24,13 @@ _LEAST_KEPT, _MOST_KEPT = 32, 512
 _REQUEST_S = 20.0
 _STILL_S = 60.0
 _SHORT = frozenset((errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM))
+_SHORT_TEXTS = (
+    "Too many open files",
+    "can't start new thread",
+    "can't spawn worker thread",
+    "Out of Memory Error",
+)
+"""What Python's threads, delta-rs and DuckDB say, which have no number of the system."""
 _NAME = "fairway.connection"
 _AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no second
 _BODY = b'{"error": "too many connections", "hint": "try again in a second"}'
@@ -65,11 +72,13 @@ def bounds_here() -> Bounds:
 
 
 def is_short(error: BaseException | None) -> bool:
-    """Whether something failed because this machine gives no more files or memory, now: it may pass."""
+    """Whether something failed because this machine gives no more files, threads or memory, now: it may pass."""
     while error is not None:
+        if isinstance(error, MemoryError):
+            return True
         if isinstance(error, OSError) and error.errno in _SHORT:
             return True
-        if "Too many open files" in str(error):  # of libraries that are not Python
+        if any(text in str(error) for text in _SHORT_TEXTS):
             return True
         error = error.__cause__ or error.__context__
     return False

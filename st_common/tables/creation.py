@@ -10,7 +10,7 @@ from st_common.errors import ContractError
 from st_common.storage import make_folder
 from st_common.tables.durable import sync_before, sync_log
 from st_common.tables.foreign import require_kept, require_writable
-from st_common.tables.handle import newest, require_threads, required
+from st_common.tables.handle import beginning, newest, required
 from st_common.tables.shape import attributes, gained
 
 _checked: set[tuple[str, str]] = (
@@ -51,16 +51,16 @@ def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:
     table = newest(path)
     if table is None:
         make_folder(path)
-        require_threads()
-        table = DeltaTable.create(
-            str(path),
-            Schema.from_arrow(schema),
-            mode="error",
-            partition_by=list(contract.partition_by),
-            name=contract.name,
-            description=contract.purpose,
-            configuration=dict(contract.properties),
-        )
+        with beginning():
+            table = DeltaTable.create(
+                str(path),
+                Schema.from_arrow(schema),
+                mode="error",
+                partition_by=list(contract.partition_by),
+                name=contract.name,
+                description=contract.purpose,
+                configuration=dict(contract.properties),
+            )
         sync_log(path)
     elif (str(path), contract.name) not in _checked:
         sync_before(path)

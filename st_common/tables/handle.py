@@ -1,7 +1,10 @@
 """Open tables, one handle per process and path, brought up to date at each use."""
 
+import errno
 import os
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -95,22 +98,32 @@ def at_version(path: Path, version: int | None = None) -> DeltaTable:
         DeltaError: there is no such table or version, or its log cannot be read.
         OSError: the process may open too few files more.
     """
-    require_threads()
-    return DeltaTable(str(path), version=version)
+    with beginning():
+        return DeltaTable(str(path), version=version)
 
 
-def require_threads() -> None:
-    """Begins the threads of delta-rs, or makes sure that they can begin: called before the first table is touched.
+@contextmanager
+def beginning() -> Iterator[None]:
+    """In the body delta-rs may begin its threads, as it does with the first table of a process.
 
-    Where they get no descriptors, delta-rs panics, which no `except Exception` catches.
+    Where they get no descriptors, or cannot begin, it panics, which no `except Exception` catches.
 
     Raises:
-        OSError: the process may open too few files more.
+        OSError: the process may open too few files more, or has no threads left.
     """
-    if os.getpid() not in _begun:
-        require_descriptors(_DESCRIPTORS)
-        DeltaTable.is_deltatable(str(Path(__file__).parent))  # any folder
-        _begun.add(os.getpid())
+    if os.getpid() in _begun:
+        yield
+        return
+    require_descriptors(_DESCRIPTORS)
+    try:
+        yield
+    except BaseException as error:
+        if (
+            type(error).__name__ != "PanicException"
+        ):  # of a module that is not to be had
+            raise
+        raise OSError(errno.EAGAIN, str(error)) from error
+    _begun.add(os.getpid())
 
 
 def forget(path: Path) -> None:

@@ -1,13 +1,16 @@
 """Connections of a server: how many, how long they may say nothing, and how often a wrong token may be shown."""
 
 import contextlib
+import errno
 import socket
 
+import duckdb
 import httpx
 import pytest
 
 from st_common.config.home import Home
-from st_common.server.connections import Bounds
+from st_common.errors import TableError
+from st_common.server.connections import Bounds, is_short
 from st_common.server.guard import Guesses
 from st_common.server.installation import Installation
 from tests.kit.server_http import served
@@ -132,3 +135,24 @@ def test_no_message_shows_a_path_of_the_machine(tmp_path, text, shown):
         "sources": [{"error": shown, "files": given}],
         "why": None,
     }
+
+
+@pytest.mark.parametrize(
+    ("error", "is_passing"),
+    [
+        (MemoryError(), True),
+        (OSError(errno.EMFILE, "Too many open files"), True),
+        (RuntimeError("can't start new thread"), True),
+        (duckdb.OutOfMemoryException("Out of Memory Error: Allocation failure"), True),
+        (OSError(errno.EAGAIN, "OS can't spawn worker thread: .. (os error 11)"), True),
+        (RuntimeError("dictionary changed size during iteration"), False),
+        (OSError(errno.ENOENT, "No such file or directory"), False),
+    ],
+)
+def test_what_a_machine_has_no_more_of_may_come_again_and_a_defect_may_not(
+    error, is_passing
+):
+    assert is_short(error) == is_passing
+    told = TableError("t cannot be opened", hint="")
+    told.__cause__ = error
+    assert is_short(told) == is_passing
