@@ -12,8 +12,11 @@ from st_common.errors import ConfigError, FairwayError
 from st_common.programs import REPROCESS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from st_common.batch.days import Again, DayAgain
     from st_common.batch.trial import Trial
+    from st_common.config.stream import StreamSettings
     from st_common.processes.tasks import Reprocessed
     from st_common.query.plan import Plan
 
@@ -64,6 +67,8 @@ def reprocess(
         _write_done(name, one, again.note, is_trial=trial is not None)
     for line in again.plan.lines():
         typer.echo(line)
+    if given.from_ is not None and trial is None:
+        _write_due({name: streams[name] for name in again.done}, ctx)
     for name, why in again.failed.items():
         typer.echo(f"FAILED: {name}: {why}", err=True)
     if again.failed:
@@ -92,6 +97,14 @@ def _write_done(name: str, again: "Again", note: str, *, is_trial: bool) -> None
     typer.echo(
         f"{name}: {again.fixes:,} fixes from {again.began or 'no day'} on in {again.seconds} s ({rate:,}/s)"
     )
+
+
+def _write_due(streams: "Mapping[str, StreamSettings]", ctx: typer.Context) -> None:
+    """What is due of streams behind days that were asked for: those that no run had processed are, from then on."""
+    from st_common.batch.run_plan import plan_runs
+
+    for run in plan_runs(context.home(ctx), streams, None).runs:
+        typer.echo(f"{run}; the next run without --from and --to processes them")
 
 
 def _trial(

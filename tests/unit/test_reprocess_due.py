@@ -137,6 +137,20 @@ def test_a_command_says_why_days_are_due_and_that_none_is(home):
     assert fairway(home, "taxis") == (0, ["taxis: no day is due"])
 
 
+def test_an_interval_by_hand_makes_later_days_due_and_says_so(home, capsys):
+    """So that what is stored from the first processed day on is what all fixes give."""
+    code, lines = fairway(home, "taxis", "--from=2024-03-09", "--to=2024-03-10")
+    why = "2 days from 2024-03-10 on were not processed before"
+    due = f"taxis: 2024-03-10 to 2024-03-11 are due: {why}"
+    assert code == 0
+    assert lines[-1] == f"{due}; the next run without --from and --to processes them"
+    assert fairway(home, "taxis", "--plan") == (0, [due])
+    assert job(home, capsys)[0] == 0
+    assert processed(home) == [9, 10, 11]
+    _, lines = fairway(home, "taxis", "--from=2024-03-09", "--to=2024-03-10")
+    assert not [line for line in lines if "due" in line]
+
+
 def test_a_plan_of_an_interval_has_a_run_for_each_stream_whose_days_are_closed(
     home, capsys
 ):
