@@ -47,7 +47,9 @@ def _param(one: Parameter) -> Param:
     schema["title"] = one.title or one.name.capitalize()
     schema["description"] = one.sentence
     if "enum" in schema:
-        schema["enum"] = [*schema["enum"], *([None] if is_optional else [])]
+        if is_optional:
+            schema["enum"] = [*schema["enum"], None]
+            schema["values_display"] = {"null": "default"}  # the page would say null
     elif one.type.schema["type"] == "string" and "format" not in schema:
         schema |= _of_text(one)
     if one.is_required:

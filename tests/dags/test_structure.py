@@ -118,6 +118,9 @@ def test_the_form_of_reprocess_takes_days_and_times_with_their_zones(
         for text in ("2024-05-01T10:00", "yesterday", "--home"):
             with pytest.raises(Exception, match="Failed validating"):
                 param.resolve(text)
+    engine = dag.params.get_param("engine").schema
+    assert engine["enum"] == ["spark", "local", None]
+    assert engine["values_display"] == {"null": "default"}, "what the page shows"
     words = " ".join(dag.get_task("plan").arguments)
     assert "--from={{ params.from_ or (data_interval_start" in words
 
