@@ -42,6 +42,8 @@ with fairway_dag(
     WatchOperator.partial(
         task_id="watch",
         summary=tick.output,
-        retries=0,
+        # Only for Airflow's own failures: it fails a task that goes on before it has seen that its worker has left.
+        retries=1,
+        retry_delay=timedelta(seconds=5),
         map_index_template="{{ task.ward }}",
     ).expand(ward=wards(tick.output))

@@ -119,7 +119,7 @@ class WatchOperator(BaseOperator):
                 until_s=time.time_ns() / 1e9 + LONGEST_S,
             ),
             method_name="end",
-            timeout=timedelta(seconds=2 * LONGEST_S),
+            timeout=timedelta(seconds=1.25 * LONGEST_S),
         )
         raise AssertionError  # `defer` does not come back
 
