@@ -10,7 +10,7 @@ from typing import Any
 
 import psutil
 import pytest
-from playwright.sync_api import Locator, Page
+from playwright.sync_api import Locator, Page, Response, expect
 
 from st_common import tables
 from st_common.config.home import Home
@@ -19,7 +19,7 @@ from st_common.log.log import Log
 from st_common.operations.alerts import read_alerts
 from st_common.operations.status import read_status
 from st_common.partitioning.store import current
-from tests.kit.installation import ROOT, wait
+from tests.kit.installation import ROOT, Installation, wait
 from tests.kit.local_airflow.postgres import DATABASE, USER, find_programs
 from tests.kit.local_airflow.services import service_owner
 from tests.kit.local_airflow.setup import airflow_environment
@@ -79,11 +79,29 @@ WRONG = {
 """For each DAG what its form is filled in with, one of which is wrong."""
 CHOSEN = ("maintenance", "rebalance")
 """Those whose fields only offer what is right."""
+BACKFILLED = ("reprocess", "dq_report")
+"""Those that work on their interval."""
+ROWS = {
+    "osm_static_load": "C2",
+    "prepartition": "C3",
+    "rebalance": "C3",
+    "stream_supervisor": "C4",
+    "maintenance": "C5",
+    "reprocess": "C6",
+    "dq_report": "C8",
+}
+"""The row of the specification that each is for."""
 
 
-@pytest.mark.spec("C3", "C9")
-@pytest.mark.parametrize("dag", [*WRONG, *CHOSEN])
-def test_the_page_of_every_dag_refuses_a_wrong_value(
+def each_of(*dags: str) -> pytest.MarkDecorator:
+    """Runs a test for each of some DAGs, which proves something of its row."""
+    marked = [pytest.param(dag, marks=pytest.mark.spec(ROWS[dag])) for dag in dags]
+    return pytest.mark.parametrize("dag", marked)
+
+
+@pytest.mark.spec("C9")
+@each_of(*WRONG, *CHOSEN)
+def test_the_page_of_every_dag_refuses_a_wrong_value_and_a_backfill_that_means_nothing(
     served: Served, page: Page, dag: str
 ) -> None:
     assert sorted([*WRONG, *CHOSEN]) == sorted(
@@ -92,6 +110,14 @@ def test_the_page_of_every_dag_refuses_a_wrong_value(
     path = f"dags/{dag}/dagRuns?run_type=manual"
     before = served.rest.get(path)["total_entries"]
     form = opened(served, page, dag)
+    offered = form.locator('input[value="backfill"]')
+    if dag in BACKFILLED:
+        expect(offered).to_be_enabled()
+    else:
+        expect(offered).to_be_disabled()
+        days = {"from_date": f"{DAYS[0]}T00:00Z", "to_date": f"{DAYS[-1]}T23:00Z"}
+        said = refused(served, "backfills", dag_id=dag, **days)
+        assert "does not allow backfill" in said
     unpause = form.get_by_text("on trigger")
     if unpause.count():
         unpause.click()
@@ -114,14 +140,7 @@ def test_the_page_of_every_dag_refuses_a_wrong_value(
     assert served.rest.get(path)["total_entries"] == before
 
 
-@pytest.mark.spec("C4")
-def test_only_what_works_on_its_interval_is_backfilled(served: Served) -> None:
-    days = {"from_date": f"{DAYS[0]}T00:00:00Z", "to_date": f"{DAYS[-1]}T23:00:00Z"}
-    said = refused(served, "backfills", dag_id="stream_supervisor", **days)
-    assert "does not allow backfill" in said
-
-
-@pytest.mark.spec("C4", "X6")
+@pytest.mark.spec("C4", "C9", "X6")
 def test_a_stream_is_started_brought_back_after_a_kill_and_stopped(
     served: Served, page: Page
 ) -> None:
@@ -180,7 +199,7 @@ def waits(served: Served) -> int:
     return int(served.rest.get(path)["total_entries"])
 
 
-@pytest.mark.spec("C3", "C9")
+@pytest.mark.spec("C2", "C3", "C9")
 def test_the_form_in_the_page_partitions_and_layers_and_streams_follow(
     served: Served, page: Page, tmp_path: Path
 ) -> None:
@@ -270,10 +289,8 @@ def noted(served: Served, dag: str, run: str) -> str | None:
     return note
 
 
-@pytest.mark.spec("C3", "C5", "C6", "C9")
-@pytest.mark.parametrize(
-    "dag", ["prepartition", "rebalance", "reprocess", "maintenance", "dq_report"]
-)
+@pytest.mark.spec("C9")
+@each_of("prepartition", "rebalance", "reprocess", "maintenance", "dq_report")
 def test_a_dag_that_is_pressed_with_its_defaults_begins_its_work(
     served: Served, page: Page, dag: str
 ) -> None:
@@ -294,9 +311,10 @@ def test_a_dag_that_is_pressed_with_its_defaults_begins_its_work(
     end_all(served, dag)
 
 
-def runs_of(served: Served, dag: str) -> list[str]:
-    """The ids of all runs of a DAG."""
-    runs = served.rest.get(f"dags/{dag}/dagRuns")["dag_runs"]
+def runs_of(served: Served, dag: str, *kinds: str) -> list[str]:
+    """The ids of the runs of a DAG, all or of some kinds: backfill, manual."""
+    asked = "&".join(f"run_type={kind}" for kind in kinds)
+    runs = served.rest.get(f"dags/{dag}/dagRuns?{asked}")["dag_runs"]
     return [run["dag_run_id"] for run in runs]
 
 
@@ -397,35 +415,100 @@ def test_the_live_page_opens_from_the_navigation_or_it_is_said_that_nothing_serv
         server.wait(timeout=60)
 
 
-@pytest.mark.spec("C6", "X6")
-def test_a_backfill_of_three_days_survives_the_death_of_the_scheduler(
-    served: Served,
+@pytest.mark.spec("C6", "C9", "X6")
+def test_a_backfill_of_all_streams_from_the_page_survives_the_death_of_the_scheduler(
+    served: Served, page: Page
 ) -> None:
-    created = served.rest.call(
-        "POST",
-        "backfills",
-        dag_id="reprocess",
-        from_date=f"{DAYS[0]}T00:00:00Z",
-        to_date=f"{DAYS[-1]}T23:00:00Z",
-        max_active_runs=2,
-    )
-    assert created.is_success, created.text
-
-    def runs() -> dict[str, str]:
-        """The state of each run, by the day at which its interval begins."""
-        every = served.rest.get("dags/reprocess/dagRuns?run_type=backfill")["dag_runs"]
-        return {run["data_interval_start"][:10]: run["state"] for run in every}
-
-    wait(lambda: "running" in runs().values(), "a run of the backfill begins")
+    add_buses(served.installation)
+    form = backfill(served, page, "reprocess", DAYS[0], DAYS[-1])
+    form.get_by_text("3 runs will be triggered").wait_for()
+    shot(page, "backfill")
+    assert sent(page, form).status == 200
+    wait(lambda: "running" in backfilled(served, "reprocess"), "a run of it begins")
     kill_scheduler(served)
     assert served.restart() == ["scheduler"]
-    wait(lambda: runs() == dict.fromkeys(DAYS, "success"), "all days are processed")
-    visits = tables.read(served.installation.home.table("visits", "taxis"))
-    assert {str(day) for day in visits["event_date"].to_pylist()} >= set(DAYS)
-    assert set(visits["object"].to_pylist()) == {"a", "b"}
+    wait(
+        lambda: backfilled(served, "reprocess") == ["success"] * 3,
+        "all days are processed",
+    )
+    for run in runs_of(served, "reprocess", "backfill"):
+        assert served.tasks("reprocess", run) == {
+            "plan": "success",
+            "runs": "success",
+            "reprocess[0]": "success",
+            "reprocess[1]": "success",
+        }
+    home = served.installation.home
+    for stream, objects in (("taxis", {"a", "b"}), ("buses", {"c"})):
+        visits = tables.read(home.table("visits", stream))
+        assert {str(day) for day in visits["event_date"].to_pylist()} >= set(DAYS)
+        assert set(visits["object"].to_pylist()) == objects
 
 
-@pytest.mark.spec("C5")
+@pytest.mark.spec("C8", "C9")
+def test_a_backfill_from_the_page_reports_a_day_as_its_form_says_where_that_is_to_count(
+    served: Served, page: Page
+) -> None:
+    """Airflow sends what the form says only where a box is ticked, and checks it then."""
+    for stream, status in (("No Name", 422), ("taxis", 200)):
+        form = backfill(served, page, "dq_report", DAYS[0], DAYS[0])
+        form.get_by_text("1 run will be triggered").wait_for()
+        form.get_by_text("Override parameters on existing runs").click()
+        form.locator("#element_engine").click()
+        page.get_by_role("option", name="local").click()
+        form.locator('[name="element_stream"]').fill(stream)
+        assert sent(page, form).status == status
+    wait(
+        lambda: backfilled(served, "dq_report") == ["success"], "the day has its report"
+    )
+    (run,) = runs_of(served, "dq_report", "backfill")
+    given = served.rest.get(f"dags/dq_report/dagRuns/{run}")["conf"]
+    assert given == {"day": None, "engine": "local", "stream": ["taxis"]}
+    assert (served.installation.home.reports / "quality" / f"{DAYS[0]}.html").exists()
+
+
+def add_buses(installation: Installation) -> None:
+    """A second stream, which does not run, with the same days."""
+    settings = installation.conf / "streams.toml"
+    text = settings.read_text()
+    assert "running = false" in text
+    settings.write_text(text + text.replace("streams.taxis", "streams.buses"))
+    installation.register(
+        "REGISTER QUERY all_buses AS SELECT * FROM buses INSIDE (8, 47, 9, 48)"
+    )
+    rows = [f"c,2024-03-{day:02}T08:00:00Z,8.5,47.3" for day in range(9, 13)]
+    installation.arrives(*rows, stream="buses")
+    installation.job("jobs.run_stream", "buses", "--until-idle")
+
+
+def backfill(served: Served, page: Page, dag: str, first: str, last: str) -> Locator:
+    """The form of a backfill in the page of Airflow, with its defaults, for some days."""
+    opened(served, page, dag).get_by_text("Backfill", exact=True).click()
+    form = page.get_by_role("dialog").filter(has_text="Run Backfill")
+    picker = page.locator('[data-scope="popover"][data-part="content"]:visible')
+    for field, (day, time) in enumerate(((first, "00:00"), (last, "23:00"))):
+        form.get_by_test_id("datetime-input").nth(field).click()
+        picker.get_by_placeholder("YYYY/MM/DD").fill(day.replace("-", "/"))
+        picker.get_by_placeholder("HH:mm").fill(time)
+        page.keyboard.press("Escape")
+        picker.wait_for(state="detached")
+    return form
+
+
+def sent(page: Page, form: Locator) -> Response:
+    """Presses the button of a backfill; what Airflow answers."""
+    with page.expect_response(lambda one: one.url.endswith("/backfills")) as answer:
+        form.get_by_role("button", name="Run Backfill").click()
+    return answer.value
+
+
+def backfilled(served: Served, dag: str) -> list[str]:
+    """The states of the runs that backfills made."""
+    runs = served.rest.get(f"dags/{dag}/dagRuns?run_type=backfill")["dag_runs"]
+    return [run["state"] for run in runs]
+
+
+@pytest.mark.spec("S4")
 def test_old_rows_of_the_database_of_airflow_are_deleted_and_no_others(
     served: Served,
 ) -> None:

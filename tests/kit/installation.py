@@ -52,11 +52,11 @@ class Installation:
         (self.conf / "streams.toml").write_text(text, encoding="utf-8")
         shutil.copy(ROOT / "conf" / "layers.toml", self.conf)
 
-    def arrives(self, *rows: str) -> None:
-        """Appends rows of CSV (id, t, x, y) to the stream's log, as one segment."""
+    def arrives(self, *rows: str, stream: str = "taxis") -> None:
+        """Appends rows of CSV (id, t, x, y) to a stream's log, as one segment."""
         payload = "\n".join(["id,t,x,y", *rows, ""]).encode()
-        stream = load_streams(self.conf)["taxis"]
-        log_for(self.home, stream).append(payload, arrival_us=time.time_ns() // 1000)
+        log = log_for(self.home, load_streams(self.conf)[stream])
+        log.append(payload, arrival_us=time.time_ns() // 1000)
 
     def register(self, statement: str) -> None:
         """Registers queries by the command line."""
