@@ -142,6 +142,7 @@ def _unreadable(stream: str, error: FairwayError) -> Finding:
         expected="the stream's contract and its log can be read",
         rows=0,
         details=str(error),
+        sentence=f"no rule on its data could be tried: {error}",
     )
 
 
@@ -192,6 +193,9 @@ def _attributes(stream: StreamSettings, contract: StreamContract) -> Finding:
         expected="attributes have the types and units that the contract says",
         rows=0,
         details="; ".join(differences),
+        sentence=f"settings and contract differ: {'; '.join(differences)}"
+        if differences
+        else "",
     )
 
 

@@ -75,6 +75,7 @@ def call(airflow_db: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> A
     assert [*(tmp_path / "home" / "logs").iterdir()] == [], "no outcome is left"
 
 
+@pytest.mark.spec("C8")
 @pytest.mark.parametrize("code", [2, 3, 4])
 def test_what_cannot_get_better_fails_for_good(call: Any, code: int) -> None:
     from airflow.sdk.exceptions import AirflowFailException

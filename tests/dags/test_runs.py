@@ -10,11 +10,30 @@ from typing import Any
 
 import pytest
 
+from st_common.airflow.notes import NOTE
 from st_common.operations.alerts import read_alerts
 from st_common.operations.status import read_status
 from tests.kit.installation import Installation, wait
 
 pytestmark = pytest.mark.dags
+CONTRACT = """
+apiVersion: v3.1.0
+kind: DataContract
+id: stream-taxis
+name: taxis
+version: 1.0.0
+status: active
+description: {purpose: A day has enough.}
+schema:
+  - name: taxis
+    quality:
+      - name: enough
+        type: custom
+        engine: fairway
+        implementation: {measure: fixes}
+        mustBeGreaterOrEqualTo: 8
+        severity: error
+"""
 RunDag = Callable[..., dict[str, tuple[str, Any]]]
 MEADOW = """{"type": "Feature", "id": "meadow", "properties": {"leisure": "park"}, "geometry": {"type": "Polygon",
 "coordinates": [[[8.49, 47.29], [8.51, 47.29], [8.51, 47.31], [8.49, 47.31], [8.49, 47.29]]]}}"""
@@ -216,6 +235,32 @@ def test_a_closed_day_gets_its_report_and_an_open_one_an_error(
     assert not re.search(r"(src|href)=\W*(http|//)", page)
     ran = run("dq_report", day="2024-03-11", engine="local")
     assert states(ran) == {"report": "failed", **drawn}
+
+
+@pytest.mark.spec("C8", "S10")
+def test_a_day_that_breaks_its_contract_is_red_and_the_run_says_what_happened(
+    dagbag: Any, installation: Installation
+) -> None:
+    contract = installation.home.root / "data_contracts" / "streams" / "taxis.odcs.yaml"
+    contract.parent.mkdir(parents=True)
+    contract.write_text(CONTRACT)
+    given = {"day": "2024-03-09", "engine": "local", "stream": []}
+    result = dagbag.dags["dq_report"].test(run_conf=given)
+    contract.unlink()
+    tasks = {ti.task_id: ti for ti in result.get_task_instances()}
+    assert {name: str(ti.state) for name, ti in tasks.items()} == {
+        "report": "failed",
+        "streams": "success",
+        "draw": "success",
+    }
+    note = tasks["report"].xcom_pull(task_ids="report", key=NOTE)
+    assert note.startswith(
+        "data below what its contract promises: "
+        "taxis: 2024-03-09 has 7 fixes: does the feed still deliver?, days 1, "
+    )
+    (alert,) = [one for one in read_alerts(installation.home) if "quality" in one.text]
+    assert (alert.stream, alert.level) == ("taxis", "error")
+    assert "2024-03-09 has 7 fixes" in alert.text
 
 
 @pytest.mark.spec("C8")

@@ -408,7 +408,10 @@ def test_a_contract_that_cannot_be_read_and_undeclared_attributes_are_breaches(
     path.write_text(CONTRACT.replace("value: km/h", "value: kn"))
     (attributes, *_) = checked(home).findings
     assert attributes.details == "speed is double km/h and not double kn"
+    assert attributes.sentence == f"settings and contract differ: {attributes.details}"
     path.write_text("name: 1")
     (only,) = checked(home).findings
     assert only.is_breach
     assert "missing-key" in only.details
+    assert only.sentence.startswith("no rule on its data could be tried: ")
+    assert "missing-key" in only.sentence
