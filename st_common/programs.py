@@ -165,7 +165,7 @@ PARTITION = Program(
         Parameter(
             "share",
             number(above=0, most=1),
-            "of the data, for sample; else .002, and at least 300 rows per region",
+            "of the data, for sample; else 0.002, and at least 300 rows per region",
         ),
         Parameter(
             "first",
