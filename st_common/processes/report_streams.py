@@ -19,12 +19,15 @@ _HOURS = 24.0
 
 
 def report(arguments: argparse.Namespace) -> Mapping[str, Any]:
-    """Writes for each stream that has fixes the page of its last hours, as `fairway streams report` does."""
+    """Writes for each stream that has fixes the page of its last hours, as `fairway streams report` does.
+
+    A stream without fixes is named, and no error: Airflow asks for each stream that there is, from the first night on.
+    """
     home = Home(home_dir(arguments.home))
     conf = conf_dir(home.root, arguments.conf)
     streams = streams_of(home, conf)
     named = chosen(streams, *arguments.stream)
-    wanted = [name for name in named if arguments.stream or has_fixes(home, name)]
+    wanted = [name for name in named if has_fixes(home, name)]
     pages = [_write(home, conf, name, arguments) for name in wanted]
     return {"pages": pages, "without_fixes": sorted({*named} - {*wanted})}
 

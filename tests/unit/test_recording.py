@@ -176,5 +176,6 @@ def test_the_job_writes_the_page_of_each_stream_with_fixes_and_names_the_others(
     told = recorded(Path(page["path"]))
     state = json.loads(said(told, "/page/state"))
     assert [one["name"] for one in state["streams"]] == ["cars"]
-    assert report_streams(["--home", str(home.root), "--stream", "boats"]) == 2
-    assert "no stream has a fix yet" in capsys.readouterr().err
+    assert report_streams(["--home", str(home.root), "--stream", "boats"]) == 0
+    nothing = json.loads(capsys.readouterr().out)
+    assert nothing == {"pages": [], "without_fixes": ["boats"]}
