@@ -130,3 +130,8 @@ def _capture_query(
     typer.echo(
         f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}"
     )
+    if feed.waits_for:
+        typer.echo(
+            f"note: later records wait for {', '.join(feed.waits_for)}: {stream} goes by the feed furthest behind",
+            err=True,
+        )

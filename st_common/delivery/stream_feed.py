@@ -1,65 +1,40 @@
-"""A query's stream into the log of another stream: there its elements are fixes again (SPEC W6).
+"""Queries' streams into the log of another stream: there their elements are fixes again (SPEC W6).
 
-A record is one JSON object with the place of the change that it came from: `stream`, `query`, `position` and `seq`. So
-the log itself tells how far it was fed, whenever the feeder dies: a note beside it only says from which segment on to
-look. Records and note are written under the log's lock, so two feeders of one query write each record once.
+Records and notes are written under the log's lock, so two feeders of one query write each record once. Several queries
+are written as one feed, in the order of event time: none goes further than the one that is furthest behind (ADR 106).
+
+    query   its stream's clock   its changes at      written            waits
+    fast    12:05                12:01, 12:04        12:01              12:04, for the clock of slow
+    slow    12:02                12:00, 12:02        12:00, 12:02
+                                                     12:00 12:01 12:02 and then the clock 12:02, whoever writes them
 """
 
-import json
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from heapq import merge
+from operator import attrgetter
 from typing import Any
-from urllib.parse import quote, unquote
 
-import pyarrow as pa
-
-from st_common.answers.feedable import (
-    OF_CHANGES,
-    beside,
-    check_feeds,
-    check_target,
-    fed_of,
-)
-from st_common.answers.follow import FIRST, POLL_S, Follower, Place
-from st_common.answers.json_rows import json_line
-from st_common.answers.outlets import Outlet
+from st_common.answers.feedable import check_feeds, check_target
+from st_common.answers.follow import POLL_S, Place
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
-from st_common.config.units import TIME_UNIT_US
-from st_common.delivery.watermarks import SourceTime, pass_on, time_now
+from st_common.delivery.feeding_query import FeedingQuery, Note, Record
+from st_common.delivery.watermarks import FedTime, SourceTime, time_now
 from st_common.errors import ConfigError, QueryError
-from st_common.log.log import Segment
+from st_common.log.control import write_clock, write_end
 from st_common.log.record_settings import log_for
-from st_common.operations.records import read_record, write_record
+from st_common.operations.awaited import write_awaited
+from st_common.operations.records import read_record
+from st_common.operators.events.timeline import LAST
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find
 from st_common.replay.files import wall_clock
 
 _SEGMENT_BYTES = 8 << 20
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Note:
-    """How far a log was fed with a query, as the log's segments before `segment` have it; and the time passed on."""
-
-    position: int
-    seq: int
-    segment: int
-    time: SourceTime = field(default_factory=SourceTime)
-
-    @staticmethod
-    def of_record(record: Mapping[str, Any]) -> "_Note":
-        """What `asdict` made of a note."""
-        time = SourceTime.of_note(record.get("time", {}))
-        return _Note(
-            position=record["position"],
-            seq=record["seq"],
-            segment=record["segment"],
-            time=time,
-        )
+_ASK_S = 1.0  # between two times that a source is asked to come to at least
 
 
 class StreamFeed:
@@ -70,11 +45,18 @@ class StreamFeed:
     is fed, the time of the source is passed on: its clock, and its end mark. A target without event times goes by
     arrivals: its records are live.
 
+    Where other queries feed the target too, this feeder says how far its own stream is, and writes what of all of them
+    may be written by what the others have said.
+
     Args:
         home: the home folder of both streams.
         query: the query's name.
         target: the stream that is fed; its settings say which parts of a record are its object, time and place.
         clock: the time that stamps arrivals, us UTC.
+
+    Attributes:
+        records: how many records it wrote.
+        waits_for: the queries whose streams are behind records that wait, each as `stream.query`.
 
     Raises:
         QueryError: no such query, or its rows have no place.
@@ -91,30 +73,26 @@ class StreamFeed:
     ) -> None:
         row = _source(home, query, target)
         self.stream, self.records = row.stream, 0
-        self._home, self._query, self._target, self._clock = (
-            home,
-            row.name,
-            target,
-            clock,
-        )
+        self.waits_for: tuple[str, ...] = ()
+        self._home, self._target, self._clock = home, target, clock
         self._log = log_for(home, target)
-        self._path = (
-            feed_folder(home, target.name)
-            / f"{self.stream}.{quote(row.name, safe='')}.json"
-        )
-        self._outlet = Outlet(home, self.stream)
+        self._own = FeedingQuery(home, row.stream, row.name, target)
+        self._others: dict[str, FeedingQuery] = {}
         self._timed = target.columns.event_ts is not None
-        self._passed = self._note().time
-        self._passed_s = -math.inf
+        self._time = self._own.note().time
+        self._passed: tuple[SourceTime, ...] = ()
+        self._passed_s = self._asked_s = -math.inf
         with self._log.locked():
-            self._follower = Follower(
-                home, self.stream, after=self._place(), query=row.name
-            )
+            place = self._own.written(self._log)
+            self._own.begin(place)
+            self._write_note(
+                self._own, place, failed=False
+            )  # from now on others wait for it
 
     @property
     def position(self) -> int:
         """The row of the source's log up to which its changes were looked at."""
-        return self._follower.place[0]
+        return self._own.place[0]
 
     def run(self, *, follow: bool = False, seconds: float | None = None) -> None:
         """Feeds what is committed, and with `follow` also what comes.
@@ -138,141 +116,157 @@ class StreamFeed:
 
     def poll(self) -> int | None:
         """Feeds the next part of what is committed, and gives how many records it wrote; None: there is nothing new."""
-        time_before = time_now(
-            self._home, self.stream, self._passed
-        )  # first: what comes after it is not of that time
-        rows = self._follower.poll()
-        if not len(rows):
-            self._pass_on(time_before)
-            return None
-        records: list[tuple[Place, bytes]] = []
-        try:
-            records.extend(
-                self._records(fed_of(self._outlet.passed(rows)))
-            )  # keeps those before an error
-        except QueryError:
-            self._write(records, up_to=records[-1][0] if records else FIRST)
-            raise
-        return self._write(records, up_to=self._follower.place)
+        # First: what comes after it is not of that time.
+        self._time = time_now(self._home, self.stream, self._time)
+        others = self._other_queries()
+        # Without event times each query is written as it comes.
+        joined = others if self._timed else ()
+        if joined:
+            self._say()
+        notes = {query: query.note() for query in (self._own, *others)}
+        notes[self._own] = replace(notes[self._own], time=self._time)
+        times = {q: note.time for q, note in notes.items() if self._counts(q)}
+        fed = FedTime.of(tuple(times.values()))
+        up_to_us = fed.up_to_us if joined else LAST
+        below = {q: notes[q].time.position if joined else LAST for q in notes}
+        queries = sorted((self._own, *joined), key=lambda q: (q.stream, q.query))
+        known_us = _read(queries, notes, up_to_us)
+        ready = {q: list(q.ready(known_us, below[q])) for q in queries}
+        if any(ready.values()):
+            return self._write(ready)
+        self._fail(queries)
+        self.waits_for = self._ask(queries, times) if joined else ()
+        if known_us == up_to_us:
+            self._pass_on(times)
+        return None
 
-    def _write(self, records: list[tuple[Place, bytes]], *, up_to: Place) -> int:
-        """Appends what the log does not have yet, and notes that it has all up to a place."""
+    def _fail(self, queries: Sequence[FeedingQuery]) -> None:
+        """Lets nobody wait for queries whose next change cannot be written.
+
+        Raises:
+            QueryError: the own query is one of them.
+        """
+        for query in queries:
+            if query.problem is not None:
+                with self._log.locked():
+                    query.write_note(replace(query.note(), failed=True))
+        if self._own.problem is not None:
+            raise self._own.problem
+
+    def _counts(self, query: FeedingQuery) -> bool:
+        """Whether the stream that is fed goes by a query's stream; by one that was dropped it does so no more."""
+        row = query.row()
+        return query is self._own or (row is not None and row.live)
+
+    def _other_queries(self) -> tuple[FeedingQuery, ...]:
+        """What else feeds the target, by its notes; those that were dropped may have records that wait."""
+        paths = sorted(self._own.path.parent.glob("*.json"))
+        self._others = {
+            path.name: self._others.get(path.name)
+            or FeedingQuery.of_note(self._home, path, self._target)
+            for path in paths
+            if path != self._own.path and read_record(path) is not None
+        }
+        return tuple(
+            query
+            for query in self._others.values()
+            if query.row() is not None and not query.note().failed
+        )
+
+    def _say(self) -> None:
+        """Notes how far the own stream is, for whoever else feeds the target."""
+        if self._own.note().time == self._time:
+            return
         with self._log.locked():
-            after = self._place()
-            # Another feeder of the same query may have written since: what the log has by now is left out.
-            fresh = [line for place, line in records if place > after]
-            payloads = list(_payloads(fresh))
-            if payloads:
+            self._own.write_note(replace(self._own.note(), time=self._time))
+
+    def _write(self, ready: Mapping[FeedingQuery, Sequence[Record]]) -> int:
+        """Appends what the log does not have yet, in the order of event time, and notes that it has it."""
+        with self._log.locked():
+            # Another feeder may have written since: what the log has by now is left out.
+            after = {q: q.written(self._log) for q, records in ready.items() if records}
+            fresh = [[r for r in ready[q] if r.place > after[q]] for q in after]
+            lines = [record.line for record in merge(*fresh, key=attrgetter("due_us"))]
+            if payloads := list(_payloads(lines)):
                 is_live = timeless = not self._timed
                 self._log.append_all(
                     payloads, arrival_us=self._clock(), timeless=timeless, live=is_live
                 )
-            self._write_note(max(up_to, after))
-        self.records += len(fresh)
-        return len(fresh)
+            for query, place in after.items():
+                self._write_note(query, query.let_go(len(ready[query]), place))
+        self.records += len(lines)
+        return len(lines)
 
-    def _pass_on(self, now: SourceTime) -> None:
-        """Passes the source's time on: at most one clock in a tick of the target, and in a second."""
+    def _ask(
+        self,
+        queries: Sequence[FeedingQuery],
+        times: Mapping[FeedingQuery, SourceTime],
+    ) -> tuple[str, ...]:
+        """Asks the streams that are behind to come to the next time that another has; the queries that are waited for.
+
+        A stream that is live and quiet does so by a clock row (docs/adr/0013); nobody else would have it write one.
+        """
+        going = {q: time.clock_us for q, time in times.items() if not time.over}
+        behind_us = min(going.values(), default=LAST)
+        heads = [q.waiting[0].due_us for q in queries if q.waiting]
+        later = [us for us in (*heads, *going.values()) if us > behind_us]
+        behind = [q for q, clock_us in going.items() if clock_us == behind_us]
+        if later and time.monotonic() - self._asked_s >= _ASK_S:
+            self._asked_s = time.monotonic()
+            for query in behind:
+                folder = self._home.stream(query.stream)
+                write_awaited(folder, self._target.name, min(later))
+        waits = any(us > behind_us for us in heads)
+        return tuple(f"{q.stream}.{q.query}" for q in behind) if waits else ()
+
+    def _pass_on(self, times: Mapping[FeedingQuery, SourceTime]) -> None:
+        """Passes the time of all sources on: at most one clock in a tick of the target, and in a second."""
         pause_s = max(self._target.tick_s, 1.0)
-        is_due = (
-            now.ended > self._passed.ended
-            or time.monotonic() - self._passed_s >= pause_s
-        )
-        if now == self._passed or not is_due:
+        is_due = time.monotonic() - self._passed_s >= pause_s
+        said = tuple(times.values())
+        fed = FedTime.of(said)
+        if said == self._passed or not (is_due or fed.has_ended):
             return
         with self._log.locked():
-            before, place = self._note().time, self._place()
-            others = [_Note.of_record(record).time for record in self._other_notes()]
-            pass_on(
-                self._log,
-                before=before,
-                now=now,
-                others=others,
-                timed=self._timed,
-                arrival_us=self._clock(),
-            )
-            self._passed, self._passed_s = now, time.monotonic()
-            self._write_note(place)
+            notes = {query: query.note() for query in times}
+            clock_us = max(note.passed_us for note in notes.values())
+            if self._timed and fed.clock_us > clock_us:
+                clock_us = fed.clock_us
+                write_clock(self._log, clock_us, arrival_us=self._clock())
+            ends = {q: times[q].ended for q, n in notes.items()}
+            news = any(ends[q] > note.passed_end for q, note in notes.items())
+            if fed.has_ended and news:
+                write_end(self._log, arrival_us=self._clock())
+                for query, note in notes.items():
+                    query.write_note(replace(note, passed_end=ends[query]))
+            place = self._own.written(self._log)
+            self._write_note(self._own, place, passed_us=clock_us)
+        self._passed, self._passed_s = said, time.monotonic()
 
-    def _other_notes(self) -> Iterator[Mapping[str, Any]]:
-        """The notes of what else feeds the target; a query that was dropped does so no more."""
-        for path in sorted(self._path.parent.glob("*.json")):
-            record = (
-                None
-                if path == self._path or not _feeds(self._home, path)
-                else read_record(path)
-            )
-            if record is not None:
-                yield record
-
-    def _records(self, rows: pa.Table) -> Iterator[tuple[Place, bytes]]:
-        stamps = {
-            name: rows[name].cast(pa.int64()).to_pylist()
-            for name in ("event_ts", "fix_ts")
-        }
-        for at, row in enumerate(rows.select([*OF_CHANGES, "fields"]).to_pylist()):
-            text = row.pop("fields")
-            fields = json.loads(text) if text else {}
-            if fields.get("x") is None or fields.get("y") is None:
-                raise QueryError(
-                    f"the change of query {self._query!r} at position {row['position']} has no place",
-                    hint="its x or y is null; of a group without rows HAVING COUNT(*) > 0 tells nothing",
-                )
-            times = {
-                name: _stamp(values[at], self._target)
-                for name, values in stamps.items()
-            }
-            record = {**fields, **row, **times, **beside(row), "stream": self.stream}
-            yield (row["position"], row["seq"]), json_line(record).encode() + b"\n"
-
-    def _place(self) -> Place:
-        """The place of the last change that the log has; the log is locked."""
-        note = self._note()
-        places = [(note.position, note.seq)]
-        for segment in self._log.segments(note.segment):
-            places += self._places_in(segment)
-        return max(places)
-
-    def _places_in(self, segment: Segment) -> Iterator[Place]:
-        if (
-            segment.control or segment.packet
-        ):  # a feed writes records as they are: its place is read from them
-            return
-        for line in self._log.read(segment).split(b"\n"):
-            record = _record(line) if b'"seq"' in line else {}
-            if (
-                record.get("query") == self._query
-                and record.get("stream") == self.stream
-            ):
-                yield record["position"], record["seq"]
-
-    def _note(self) -> _Note:
-        noted = read_record(self._path)
-        return (
-            _Note.of_record(noted)
-            if noted
-            else _Note(position=FIRST[0], seq=FIRST[1], segment=0)
+    def _write_note(self, query: FeedingQuery, place: Place, **more: Any) -> None:
+        """Notes that the log has a query's changes up to a place; the log is locked."""
+        note = replace(
+            query.note(),
+            position=place[0],
+            seq=place[1],
+            segment=self._log.end(),
+            **more,
         )
-
-    def _write_note(self, place: Place) -> None:
-        note = _Note(
-            position=place[0], seq=place[1], segment=self._log.end(), time=self._passed
-        )
-        write_record(self._path, asdict(note))
+        is_own = query is self._own
+        query.write_note(replace(note, time=self._time) if is_own else note)
 
 
-def feed_folder(home: Home, stream: str) -> Path:
-    """The folder beside a stream's log with a note of each query that feeds it."""
-    return home.log(stream) / "feeds"
-
-
-def _feeds(home: Home, note: Path) -> bool:
-    """Whether the query of a note is still registered."""
-    name = unquote(note.name.removesuffix(".json").partition(".")[2])
-    try:
-        return find(home, name).live
-    except QueryError:  # its log was removed
-        return False
+def _read(
+    queries: Sequence[FeedingQuery],
+    notes: Mapping[FeedingQuery, Note],
+    up_to_us: int,
+) -> int:
+    """Has queries read on up to a time; up to which time all of their records wait now, that time at most."""
+    for query in queries:
+        if not query.has_begun:
+            query.begin(notes[query].place)
+        query.read(up_to_us)
+    return min(up_to_us, *(query.known_us for query in queries))
 
 
 def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
@@ -293,15 +287,6 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
     return row
 
 
-def _stamp(us: int, target: StreamSettings) -> Any:
-    """A time in the unit of the target; text, when the unit is iso."""
-    divisor = TIME_UNIT_US.get(target.time_unit)
-    if divisor is None:
-        seconds, fraction = divmod(us, 1_000_000)
-        return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:06d}Z"
-    return us // divisor if us % divisor == 0 else us / divisor
-
-
 def _payloads(lines: list[bytes]) -> Iterator[bytes]:
     """The lines in as few segments as hold them."""
     start = size = 0
@@ -312,12 +297,3 @@ def _payloads(lines: list[bytes]) -> Iterator[bytes]:
         size += len(line)
     if size:
         yield b"".join(lines[start:])
-
-
-def _record(line: bytes) -> dict[str, Any]:
-    """What a line says, when it is a JSON object; others write into this log too."""
-    try:
-        record = json.loads(line)
-    except ValueError:
-        return {}
-    return record if isinstance(record, dict) else {}

@@ -11,9 +11,10 @@ from typing import Any
 from st_common.config.home import Home
 from st_common.controls.reading import chosen
 from st_common.controls.rows import End
-from st_common.log.control import control_rows, write_clock, write_end
+from st_common.log.control import control_rows, has_ended
 from st_common.log.log import Log
 from st_common.operations.status import read_status
+from st_common.operators.events.timeline import LAST
 from st_common.operators.state.fixes import NEVER
 from st_common.position import segment_of
 
@@ -26,11 +27,15 @@ class SourceTime:
         clock_us: its clock, us UTC; `NEVER` before the first fix.
         ended: the segment of its newest end mark; -1 without one.
         seen: the segment up to which end marks were looked for.
+        position: the row of its log before which all its changes are in its table.
+        over: no record came behind its newest end mark.
     """
 
     clock_us: int = NEVER
     ended: int = -1
     seen: int = 0
+    position: int = 0
+    over: bool = False
 
     @staticmethod
     def of_note(note: dict[str, Any]) -> "SourceTime":
@@ -65,35 +70,42 @@ def time_now(home: Home, stream: str, before: SourceTime) -> SourceTime:
         if status.now_ts is None
         else max(before.clock_us, status.now_ts)
     )
-    return SourceTime(clock_us=clock_us, ended=ended, seen=max(end, before.seen))
+    return SourceTime(
+        clock_us=clock_us,
+        ended=ended,
+        seen=max(end, before.seen),
+        position=max(status.position, before.position),
+        over=ended >= 0 and end >= log.end() and has_ended(log),
+    )
 
 
-def pass_on(
-    log: Log,
-    *,
-    before: SourceTime,
-    now: SourceTime,
-    others: Sequence[SourceTime],
-    timed: bool,
-    arrival_us: int,
-) -> None:
-    """Writes into the log of a fed stream what is new of one source's time, next to its other sources.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FedTime:
+    """The time of a stream that is fed, by the times of its sources.
 
-    The clock of the fed stream is that of the source that is furthest behind, and it ends when all have ended:
+        clocks 10, 20             ->   up to 10, clock 10
+        clocks 15, 20             ->   up to 15, clock 15
+        clocks 15 (over), 20      ->   up to 20, clock 20            what is over holds nobody back
+        clocks 15 and 20, over    ->   without end, clock 20, ended
 
-        clocks 10, 20 become 15, 20   ->   clock 15          clocks 10, 20 become 30, 20   ->   clock 20
-
-    Args:
-        log: of the stream that is fed; locked.
-        before: what was passed on of this source.
-        now: what is to be passed on now.
-        others: what was passed on of the other sources.
-        timed: the stream has event times; else it goes by arrivals, and no other clock is its own.
-        arrival_us: when the rows arrive, us UTC.
+    Attributes:
+        up_to_us: up to here no source has anything that is not committed yet, us UTC; `LAST` when all are over.
+        clock_us: its clock, once all of that is in its log; `NEVER` while a source has none.
+        has_ended: it ends with the end marks that its sources have.
     """
-    clocks = [other.clock_us for other in others]
-    clock_us = min([now.clock_us, *clocks])
-    if timed and clock_us > min([before.clock_us, *clocks]):
-        write_clock(log, clock_us, arrival_us=arrival_us)
-    if now.ended > before.ended and all(other.ended >= 0 for other in others):
-        write_end(log, arrival_us=arrival_us)
+
+    up_to_us: int
+    clock_us: int
+    has_ended: bool
+
+    @staticmethod
+    def of(sources: Sequence[SourceTime]) -> "FedTime":
+        """The time by that of each source, of which there is at least one."""
+        going = [source.clock_us for source in sources if not source.over]
+        is_alone = len(sources) == 1
+        return FedTime(
+            up_to_us=min(going, default=LAST),
+            clock_us=min(going or [max(source.clock_us for source in sources)]),
+            # What one source goes on with behind its mark goes on there too.
+            has_ended=not going or (is_alone and sources[0].ended >= 0),
+        )

@@ -87,7 +87,11 @@ class LocalEngine(Committing):
             self.state.max_event
         )  # the largest event time up to where the table stands
         self._timekeeper = Timekeeper(
-            self.log, stream, start=self.state.next_segment, now_us=now_us
+            self.log,
+            stream,
+            start=self.state.next_segment,
+            now_us=now_us,
+            folder=home.stream(stream.name),
         )
         self._changed = Changed.since(self.state)
         self._storing: Thread | None = None

@@ -8,6 +8,7 @@ After the rows of a replay time stands still, and after an end mark too.
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from st_common.engine.packets import packets_of
 from st_common.errors import LogError
 from st_common.log.control import write_clock
 from st_common.log.log import Log, Segment
+from st_common.operations.awaited import awaited_us
 from st_common.operators.events.packet import Packet
 from st_common.operators.state.fixes import NEVER
 from st_common.position import segments_of
@@ -198,6 +200,7 @@ class Timekeeper:
         stream: its `lateness_s` counts here, and how its records are read.
         start: the segment at which the engine goes on; up to 64 segments before it show what the delay is.
         now_us: the wall clock, us UTC; `SteadyWall` when None.
+        folder: that of the stream, where streams that it feeds say what they wait for; None: none does.
     """
 
     def __init__(
@@ -207,7 +210,9 @@ class Timekeeper:
         *,
         start: int,
         now_us: Callable[[], int] | None = None,
+        folder: Path | None = None,
     ) -> None:
+        self._folder = folder
         self._log, self._lateness_us = log, round(stream.lateness_s * 1e6)
         self._wall = SteadyWall()
         self._now_us = now_us or self._wall.now_us
@@ -259,12 +264,18 @@ class Timekeeper:
         delay_us = self.feed.delays.largest_us
         # What happened before this time has been logged by now, if fixes are under way for no longer than shown.
         ts = now_us - delay_us - SETTLE_US
-        wanted = wanted_us() if ts > max_event else None
+        wanted = self._first(wanted_us(), max_event) if ts > max_event else None
         if wanted is None or wanted >= ts - self._lateness_us:
             return False
         check()
         write_clock(self._log, ts, arrival_us=now_us, delay_us=delay_us)
         return True
+
+    def _first(self, wanted_us: int | None, max_event: int) -> int | None:
+        """The first time that the step, or a stream that is fed by this one, waits for."""
+        clock_us = max_event - self._lateness_us
+        awaited = None if self._folder is None else awaited_us(self._folder, clock_us)
+        return min((us for us in (wanted_us, awaited) if us is not None), default=None)
 
 
 def _after(feed: Feed, segments: Sequence[Segment], told: Sequence[Heard]) -> Feed:

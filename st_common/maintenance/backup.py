@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from st_common.config.home import Home
-from st_common.delivery.stream_feed import feed_folder
+from st_common.delivery.feeding_query import feed_folder
 from st_common.engine.log_identity import check_log, made_from_log, next_segment
 from st_common.engine.owner import now_us
 from st_common.errors import ConfigError, FairwayError, StateError, TableError

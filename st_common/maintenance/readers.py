@@ -5,8 +5,8 @@ from pathlib import Path
 
 from st_common import tables
 from st_common.config.home import Home
+from st_common.delivery.feeding_query import feed_folder
 from st_common.delivery.progress import PROGRESS_FILE
-from st_common.delivery.stream_feed import feed_folder
 from st_common.history.latest import APP as LATEST
 from st_common.operations.records import read_record
 

@@ -103,7 +103,12 @@ class ResidentEngine(Committing):
             sink.begin(self.next_segment)
         self.committed_event = self._max_event = NEVER
         self._wanted_us: int | None = None
-        self._timekeeper = Timekeeper(self.log, feed.stream, start=self.next_segment)
+        self._timekeeper = Timekeeper(
+            self.log,
+            feed.stream,
+            start=self.next_segment,
+            folder=home.stream(feed.stream.name),
+        )
         self._pace, self._plans = Pace(), 0
         self._based_s = time.monotonic()
         self._is_storing = False

@@ -13,7 +13,7 @@ from st_common.checks.audit import audit
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.config.streams import load_streams
-from st_common.delivery.stream_feed import feed_folder
+from st_common.delivery.feeding_query import feed_folder
 from st_common.engine.archive import READER
 from st_common.engine.committing import APP
 from st_common.errors import LogError

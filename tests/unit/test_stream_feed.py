@@ -20,7 +20,8 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import load_streams
 from st_common.decode import decode
-from st_common.delivery.stream_feed import StreamFeed, feed_folder
+from st_common.delivery.feeding_query import feed_folder
+from st_common.delivery.stream_feed import StreamFeed
 from st_common.engine.local import LocalEngine
 from st_common.engine.run import run
 from st_common.errors import ConfigError, QueryError

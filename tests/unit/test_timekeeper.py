@@ -23,6 +23,7 @@ from st_common.engine.timekeeper import (
     Timekeeper,
 )
 from st_common.log.control import write_clock, write_end
+from st_common.operations.awaited import write_awaited
 from st_common.query.registry import register
 from st_common.query.text import parse
 from tests.kit.effort import tries
@@ -233,6 +234,21 @@ def test_clock_rows_are_a_second_apart_at_least(home):
         keeper.write_if_due(lambda: asked.append(wall.us) or NOW, max_event=NOW)
     assert all(late - early >= PAUSE_US for early, late in pairwise(asked))
     assert 5 <= len(clock_rows(log)) <= 10
+
+
+@pytest.mark.spec("S1")
+def test_a_stream_that_is_fed_waits_for_a_time_as_what_is_in_the_log_does(home):
+    stream, wall, folder = stream_of(lateness_s=1), Wall(), home.stream("cars")
+    log = bare_log(home.log("cars"))
+    fix(log, NOW, arrival_us=NOW)
+    keeper = Timekeeper(log, stream, start=1, now_us=wall, folder=folder)
+    write_awaited(folder, "both", NOW + 5 * S)
+    write_awaited(folder, "other", NOW - 2 * S)  # the clock has come to it
+    for seconds, is_due in ((3, False), (7, False), (8, True)):
+        wall.us = NOW + seconds * S
+        assert keeper.write_if_due(lambda: None, max_event=NOW) is is_due
+    wall.us += 60 * S
+    assert not keeper.write_if_due(lambda: None, max_event=NOW + 7 * S)
 
 
 def test_a_wall_clock_that_is_set_while_the_feed_is_quiet_moves_nobodys_time(
