@@ -11,10 +11,12 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from st_common.answers.feedable import OF_CHANGES, beside, fed_of
 from st_common.answers.follow import FIRST, Follower, Place
@@ -31,6 +33,7 @@ from st_common.operators.events.timeline import LAST
 from st_common.operators.state.fixes import NEVER
 from st_common.query.control import QueryRow
 from st_common.query.lookup import find
+from st_common.uncollected import uncollected
 
 _MOST = 100_000  # records that are read before some are written
 _LOOK_S = 1.0  # between two looks whether a query is still registered
@@ -78,8 +81,7 @@ class Note:
         return self.position, self.seq
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Record:
+class Record(NamedTuple):
     """A change as a line of the log that is fed.
 
     Attributes:
@@ -181,7 +183,9 @@ class FeedingQuery:
             if not len(rows):
                 return
             try:
-                self.waiting.extend(self._records(fed_of(self._outlet.passed(rows))))
+                with uncollected():
+                    passed = self._outlet.passed(rows)
+                    self.waiting.extend(self._records(fed_of(passed)))
             except QueryError as error:
                 self._problem = error
 
@@ -204,15 +208,17 @@ class FeedingQuery:
             records: how many.
             after: the place up to which the log had it before.
         """
-        last = [self.waiting.popleft().place for _ in range(records)][-1:]
+        last = [self.waiting[records - 1].place] if records else []
+        if records == len(self.waiting):
+            self.waiting.clear()
+        for _ in range(min(records, len(self.waiting))):
+            self.waiting.popleft()
         has_all = not self.waiting and self._problem is None
         return max(after, *last, self.place if has_all else after)
 
     def _records(self, rows: pa.Table) -> Iterator[Record]:
         stamps = {name: rows[name].cast(pa.int64()).to_pylist() for name in _STAMPS}
-        # By which of the two the target goes.
-        by_fixes = self._target.columns.event_ts == "fix_ts"
-        column = "fix_ts" if by_fixes else "event_ts"
+        due_us = self._due_us(rows)
         for at, row in enumerate(rows.select([*OF_CHANGES, "fields"]).to_pylist()):
             text = row.pop("fields")
             fields = json.loads(text) if text else {}
@@ -226,15 +232,23 @@ class FeedingQuery:
                 for name, values in stamps.items()
             }
             record = {**fields, **row, **times, **beside(row), "stream": self.stream}
-            due_us = stamps[column][at]
-            self._read_us = max(
-                self._read_us, stamps["event_ts"][at] if due_us is None else due_us
-            )
+            self._read_us = due_us[at]
             yield Record(
-                due_us=self._read_us,
-                place=(row["position"], row["seq"]),
-                line=json_line(record).encode() + b"\n",
+                due_us[at],
+                (row["position"], row["seq"]),
+                json_line(record).encode() + b"\n",
             )
+
+    def _due_us(self, rows: pa.Table) -> list[int]:
+        """By row the largest event time so far, as the target has it."""
+        ts = rows["event_ts"]
+        if self._target.columns.event_ts == "fix_ts":
+            ts = pc.coalesce(rows["fix_ts"], ts)
+        ts_us = ts.cast(pa.int64()).to_numpy()
+        due_us: list[int] = np.maximum.accumulate(
+            np.maximum(ts_us, self._read_us)
+        ).tolist()
+        return due_us
 
     def written(self, log: Log) -> Place:
         """The place of its last change that the log has; the log is locked."""

@@ -11,10 +11,11 @@ are written as one feed, in the order of event time: none goes further than the 
 
 import math
 import time
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from heapq import merge
-from operator import attrgetter
+from operator import itemgetter
 from typing import Any
 
 from st_common.answers.feedable import check_feeds, check_target
@@ -185,8 +186,10 @@ class StreamFeed:
         with self._log.locked():
             # Another feeder may have written since: what the log has by now is left out.
             after = {q: q.written(self._log) for q, records in ready.items() if records}
-            fresh = [[r for r in ready[q] if r.place > after[q]] for q in after]
-            lines = [record.line for record in merge(*fresh, key=attrgetter("due_us"))]
+            fresh = [_behind(ready[query], place) for query, place in after.items()]
+            # Merging one would cost as much as all else here.
+            merged = merge(*fresh, key=itemgetter(0)) if fresh[1:] else fresh[0]
+            lines = [record.line for record in merged]
             if payloads := list(_payloads(lines)):
                 is_live = timeless = not self._timed
                 self._log.append_all(
@@ -285,6 +288,11 @@ def _source(home: Home, query: str, target: StreamSettings) -> QueryRow:
         )
     check_target(row.plan, target)
     return row
+
+
+def _behind(records: Sequence[Record], place: Place) -> Sequence[Record]:
+    """Those behind a place; records are in the order of their places."""
+    return records[bisect_right(records, place, key=lambda record: record.place) :]
 
 
 def _payloads(lines: list[bytes]) -> Iterator[bytes]:
