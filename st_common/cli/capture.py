@@ -127,8 +127,10 @@ def _capture_query(
     feed = StreamFeed(context.home(ctx, must_exist=True), query, settings)
     with suppress(KeyboardInterrupt):
         feed.run(follow=follow, seconds=seconds)
+    others = feed.records_of_others
+    between = f", {others:,} of other queries between them" if others else ""
     typer.echo(
-        f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}"
+        f"{stream}: {feed.records:,} records of query {query} on stream {feed.stream}{between}"
     )
     if feed.waits_for:
         typer.echo(

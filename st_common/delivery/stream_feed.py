@@ -56,7 +56,8 @@ class StreamFeed:
         clock: the time that stamps arrivals, us UTC.
 
     Attributes:
-        records: how many records it wrote.
+        records: how many records of the query it wrote.
+        records_of_others: how many of other queries it wrote between them.
         waits_for: the queries whose streams are behind records that wait, each as `stream.query`.
 
     Raises:
@@ -73,7 +74,7 @@ class StreamFeed:
         clock: Callable[[], int] = wall_clock,
     ) -> None:
         row = _source(home, query, target)
-        self.stream, self.records = row.stream, 0
+        self.stream, self.records, self.records_of_others = row.stream, 0, 0
         self.waits_for: tuple[str, ...] = ()
         self._home, self._target, self._clock = home, target, clock
         self._log = log_for(home, target)
@@ -186,7 +187,8 @@ class StreamFeed:
         with self._log.locked():
             # Another feeder may have written since: what the log has by now is left out.
             after = {q: q.written(self._log) for q, records in ready.items() if records}
-            fresh = [_behind(ready[query], place) for query, place in after.items()]
+            of = {q: _behind(ready[q], place) for q, place in after.items()}
+            fresh = list(of.values())
             # Merging one would cost as much as all else here.
             merged = merge(*fresh, key=itemgetter(0)) if fresh[1:] else fresh[0]
             lines = [record.line for record in merged]
@@ -197,7 +199,9 @@ class StreamFeed:
                 )
             for query, place in after.items():
                 self._write_note(query, query.let_go(len(ready[query]), place))
-        self.records += len(lines)
+        own = len(of.get(self._own, ()))
+        self.records += own
+        self.records_of_others += len(lines) - own
         return len(lines)
 
     def _ask(
