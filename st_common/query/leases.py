@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from st_common.config.home import Home
-from st_common.errors import QueryError
+from st_common.errors import QueryError, StateError
 from st_common.query.commit import registry_file
 from st_common.storage import LocalStorage, make_folder
 
@@ -98,12 +98,22 @@ def end_lease(home: Home, lease_id: str) -> None:
 
 
 def leased(home: Home) -> dict[str, Leased]:
-    """The queries that hung on a lease when somebody last wrote them down, by name; some may be dropped since."""
+    """The queries that hung on a lease when somebody last wrote them down, by name; some may be dropped since.
+
+    Raises:
+        StateError: the file that says so cannot be read.
+    """
+    path = registry_file(home, FILE)
     try:
-        written = json.loads(registry_file(home, FILE).read_bytes())
+        written = json.loads(path.read_bytes())
+        return {name: Leased(**one) for name, one in written.items()}
     except FileNotFoundError:
         return {}
-    return {name: Leased(**one) for name, one in written.items()}
+    except (ValueError, TypeError, AttributeError):
+        raise StateError(
+            f"{path} cannot be read",
+            hint="restore it from a copy; without it all queries stay until somebody drops them",
+        ) from None
 
 
 def encoded(

@@ -10,7 +10,7 @@ from st_common.client.lease_keeper import LeaseKeeper
 from st_common.config.home import Home
 from st_common.engine import lease_watch
 from st_common.engine.lease_watch import LeaseWatch
-from st_common.errors import QueryError
+from st_common.errors import QueryError, StateError
 from st_common.query.leases import (
     FILE,
     Lease,
@@ -166,6 +166,15 @@ def test_what_is_no_lease_is_neither_renewed_nor_ended(home, lease_id):
         with pytest.raises(QueryError, match="there is no lease"):
             act(home, lease_id)
     assert sorted(path for path in home.root.rglob("*") if path.is_file()) == before
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", '{"q": {"version": 1}}', '{"q": 1}'])
+def test_a_file_of_leases_that_cannot_be_read_is_named(home, text):
+    path = home.root / "registry" / FILE
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    with pytest.raises(StateError, match=r"leases\.json cannot be read"):
+        leased(home)
 
 
 def test_a_keeper_renews_until_it_is_told_that_a_lease_has_ended():
