@@ -330,8 +330,12 @@ def _unknown_layer(draft: Draft, statement: "Statement", layer: str) -> None:
         message, hint = why_unknown(layer, layers)
         draft.problems.append(statement.problem(message, at="layer", hint=hint))
         return
-    hint = "it is a stream; a query joins layers, or its own stream"
-    if not _is_stream(draft, layer):
+    query, row = draft.known(layer)
+    if _is_stream(draft, layer):
+        hint = "it is a stream; a query joins layers, or its own stream"
+    elif row is not None and row.live:
+        hint = f"{query} is a query; a query joins layers, or its own stream"
+    else:
         loads = "fairway layer load brings a layer in"
         hint = draft.near(layer, draft.layers) or loads
     draft.problems.append(

@@ -156,6 +156,10 @@ def test_what_has_no_place_or_a_name_that_is_taken_is_refused_where_it_stands(
         'CREATE STREAM "a b" AS SELECT * FROM cars': (15, "no name for a stream"),
         "CREATE STREAM c AS SELECT * FROM c": (34, "unknown stream 'c'"),
         "REGISTER QUERY q AS SELECT * FROM far": (35, "far is a query; CREATE STREAM"),
+        "REGISTER QUERY q AS SELECT * FROM cars c JOIN far f ON ST_DWithin(c, f, 5 m)": (
+            47,
+            "unknown layer 'far' .far is a query; a query joins layers",
+        ),
         "DROP STREAM cars": (13, "stands in the settings"),
         "DROP STREAM nearby": (13, "did you mean near"),
         "REGISTER QUERY q AS SELECT * FROM near; DROP STREAM near": (53, "query 'q'"),
