@@ -19,6 +19,8 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
+from st_common.errors import QueryError
+
 _MOST_DESCRIPTORS, _MOST_CONNECTIONS = 65_536, 8192
 _LEAST_KEPT, _MOST_KEPT = 32, 512
 _REQUEST_S = 20.0
@@ -28,9 +30,10 @@ _SHORT_TEXTS = (
     "Too many open files",
     "can't start new thread",
     "can't spawn worker thread",
-    "Out of Memory Error",
 )
-"""What Python's threads, delta-rs and DuckDB say, which have no number of the system."""
+"""What Python's threads and delta-rs say, which have no number of the system."""
+_NO_MEMORY = "Out of Memory Error"
+"""What DuckDB says."""
 _NAME = "fairway.connection"
 _AT_ONCE = struct.pack("ii", 1, 0)  # SO_LINGER: on, for no second
 _BODY = b'{"error": "too many connections", "hint": "try again in a second"}'
@@ -72,9 +75,15 @@ def bounds_here() -> Bounds:
 
 
 def is_short(error: BaseException | None) -> bool:
-    """Whether something failed because this machine gives no more files, threads or memory, now: it may pass."""
+    """Whether something failed because this machine gives no more files, threads or memory, now: it may pass.
+
+    A question that takes more memory than one may is wrong, and no shortness: a `QueryError`.
+    """
+    is_asked = False
     while error is not None:
-        if isinstance(error, MemoryError):
+        is_asked |= isinstance(error, QueryError)
+        has_no_memory = isinstance(error, MemoryError) or _NO_MEMORY in str(error)
+        if has_no_memory and not is_asked:
             return True
         if isinstance(error, OSError) and error.errno in _SHORT:
             return True

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from st_common.config.home import Home
-from st_common.errors import TableError
+from st_common.errors import QueryError, TableError
 from st_common.server.connections import Bounds, is_short
 from st_common.server.guard import Guesses
 from st_common.server.installation import Installation
@@ -156,3 +156,14 @@ def test_what_a_machine_has_no_more_of_may_come_again_and_a_defect_may_not(
     told = TableError("t cannot be opened", hint="")
     told.__cause__ = error
     assert is_short(told) == is_passing
+
+
+@pytest.mark.parametrize(
+    "error", [MemoryError(), duckdb.OutOfMemoryException("Out of Memory Error: 3 GB")]
+)
+def test_a_question_that_takes_too_much_memory_is_wrong_however_often_it_is_asked(
+    error,
+):
+    asked = QueryError("the answer takes more memory than 400 MB")
+    asked.__cause__ = error
+    assert not is_short(asked)
