@@ -49,7 +49,7 @@ from st_common.query.created_streams import (
     known_streams,
 )
 from st_common.query.grammar.words import quoted
-from st_common.query.leases import Lease, begin_lease, end_lease, renew_lease
+from st_common.query.leases import Lease, end_lease, leasing, renew_lease
 from st_common.query.lookup import find, queries
 from st_common.query.parameter_table import table_of
 from st_common.query.passing import passing_name
@@ -115,18 +115,11 @@ class HomeClient:
             QueryError: a name that is taken, an unknown stream or layer, a plan that cannot be; nothing is registered.
         """
         statements = [self._statement(what, name)]
-        seconds = lease_s(ephemeral)
-        if seconds is None:
-            (registration,) = self._registered(statements, tags=tags)
-            return registration
-        lease = begin_lease(self._home, seconds)
-        try:
+        with leasing(self._home, lease_s(ephemeral)) as lease:
             (registration,) = self._registered(statements, tags=tags, lease=lease)
-        except BaseException:
-            end_lease(self._home, lease.id)
-            raise
-        self._leases.keep(lease)
-        registration.at_end(partial(self._leases.end, lease.id))
+        if lease is not None:
+            self._leases.keep(lease)
+            registration.at_end(partial(self._leases.end, lease.id))
         return registration
 
     def register_all(

@@ -12,7 +12,8 @@ import json
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -71,6 +72,22 @@ def begin_lease(home: Home, lease_s: float = DEFAULT_S) -> Lease:
     lease = Lease(id=secrets.token_hex(16), lease_s=lease_s)
     LocalStorage(folder).put(lease.id, b"", private=True)
     return lease
+
+
+@contextmanager
+def leasing(home: Home, lease_s: float | None) -> Iterator[Lease | None]:
+    """A new lease for what the body of a `with` registers, which ends with it where that fails; None: there is none.
+
+    Raises:
+        QueryError: as `begin_lease`.
+    """
+    lease = None if lease_s is None else begin_lease(home, lease_s)
+    try:
+        yield lease
+    except BaseException:
+        if lease is not None:
+            end_lease(home, lease.id)
+        raise
 
 
 def renew_lease(home: Home, lease_id: str) -> None:

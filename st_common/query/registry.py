@@ -26,7 +26,7 @@ from st_common.query.area_store import FILE as AREAS
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
 from st_common.query.commit import completed, generation, registry_locked
-from st_common.query.control import QueryRow
+from st_common.query.control import Op, QueryRow
 from st_common.query.created_streams import FILE as STREAMS
 from st_common.query.created_streams import created_streams
 from st_common.query.created_streams import encoded as streams_file
@@ -256,15 +256,7 @@ def drop(home: Home, name: str, *, now_us: int | None = None) -> QueryRow:
                 hint="`fairway query list` names all",
             )
         arrival_us = time.time_ns() // 1000 if now_us is None else now_us
-        dropped = replace(
-            row,
-            op="drop",
-            arrival_us=arrival_us,
-            plan=None,
-            text=None,
-            owner=None,
-            layer_version=None,
-        )
+        dropped = _without_plan(row, "drop", arrival_us)
         return write_rows(home, [dropped], arrival_us, {})[0]
 
 
@@ -278,15 +270,7 @@ def end_leases(home: Home, lease_ids: set[str]) -> list[QueryRow]:
         before = leased(home)
         latest = known(home, logged_streams(home), store=True).latest()
         rows = [
-            replace(
-                latest[name],
-                op="drop",
-                arrival_us=arrival_us,
-                plan=None,
-                text=None,
-                owner=None,
-                layer_version=None,
-            )
+            _without_plan(latest[name], "drop", arrival_us)
             for name in hanging(before, latest, lease_ids)
         ]
         files = {LEASES: without(before, lease_ids)}
@@ -312,20 +296,27 @@ def suspend(
             if row.state == "registered"
         }
         rows = [
-            replace(
-                known[name, version],
-                op="fail",
-                arrival_us=arrival_us,
-                plan=None,
-                text=None,
-                owner=None,
-                layer_version=None,
-                why=why,
-            )
+            _without_plan(known[name, version], "fail", arrival_us, why)
             for name, version, why in failures
             if (name, version) in known
         ]
         return write_rows(home, rows, arrival_us, {}) if rows else []
+
+
+def _without_plan(
+    row: QueryRow, op: Op, arrival_us: int, why: str | None = None
+) -> QueryRow:
+    """What ends a version of a query, or its judging, made of the row that registered it."""
+    return replace(
+        row,
+        op=op,
+        arrival_us=arrival_us,
+        plan=None,
+        text=None,
+        owner=None,
+        layer_version=None,
+        why=row.why if why is None else why,
+    )
 
 
 def _drafted(

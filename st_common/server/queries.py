@@ -12,7 +12,7 @@ from st_common.config.parameters import Parameter
 from st_common.config.values import number
 from st_common.errors import QueryError
 from st_common.query.control import QueryRow
-from st_common.query.leases import LEAST_S, MOST_S, begin_lease, end_lease, renew_lease
+from st_common.query.leases import LEAST_S, MOST_S, end_lease, leasing, renew_lease
 from st_common.server.endpoint import STATEMENTS, STREAM, Endpoint
 from st_common.server.parameters import AbsentError, Parameters, known_query
 from st_common.server.replies import value_reply
@@ -203,9 +203,7 @@ def _carried_out(asked: Parameters, text: str) -> dict[str, Any]:
     statements = parse(text, areas=HomeAreas(home))
     if not statements:
         raise QueryError("there is no statement", hint="REGISTER QUERY name AS SELECT")
-    seconds = asked.params.get("ephemeral")
-    lease = None if seconds is None else begin_lease(home, seconds)
-    try:
+    with leasing(home, asked.params.get("ephemeral")) as lease:
         done = carry_out(
             home,
             streams,
@@ -214,10 +212,6 @@ def _carried_out(asked: Parameters, text: str) -> dict[str, Any]:
             before_writing=asked.before_writing,
             lease=lease,
         )
-    except BaseException:
-        if lease is not None:
-            end_lease(home, lease.id)
-        raise
     return _done(done.outcome) | ({} if lease is None else {"lease": asdict(lease)})
 
 
