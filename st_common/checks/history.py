@@ -73,6 +73,7 @@ class Clock:
     before: Ints
     after: Ints
     ends: Ints  # positions of end marks
+    ended: Ints  # the newest time that the log says before each of them
 
     def first_past(self, ts: Ints) -> Ints:
         """The row after which the clock is past (strictly) each time; `LATER` where it is not yet."""
@@ -175,29 +176,22 @@ def clock_of(position: Ints, ts: Ints, controls: Controls, times: Times) -> Cloc
     ts, is_end = np.append(ts, np.array(own_us, np.int64)), np.array(ends, bool)
     order = np.argsort(position, kind="stable")
     position, ts, is_end = position[order], ts[order], is_end[order]
-    if is_end.any() and times.lateness_us:
-        seen = _highest_by_row(ts, is_end, times.lateness_us)
+    newest = np.maximum.accumulate(np.where(is_end, NEVER, ts))
+    if times.lateness_us:
+        # An end mark takes the clock right behind the newest time, however often it was taken there before.
+        behind_all = newest + times.lateness_us + 1
+        raised = np.where(is_end & (newest > NEVER), behind_all, NEVER)
+        seen = np.maximum(newest, np.maximum.accumulate(raised))
     else:
-        seen = np.maximum.accumulate(np.where(is_end, NEVER, ts)) if len(ts) else ts
+        seen = newest
     after = np.where(seen == NEVER, NEVER, seen - times.lateness_us)
     return Clock(
         position=position,
         before=np.r_[NEVER, after[:-1]][: len(after)],
         after=after,
         ends=position[is_end],
+        ended=newest[is_end],
     )
-
-
-def _highest_by_row(ts: Ints, is_end: Bools, lateness_us: int) -> Ints:
-    """The highest time so far; an end mark lets the clock pass all of it, and so depends on what is before it."""
-    highest, highs = NEVER, []
-    for end, at in zip(is_end.tolist(), ts.tolist(), strict=True):
-        if not end:
-            highest = max(highest, at)
-        elif highest > NEVER:
-            highest += lateness_us + 1
-        highs.append(highest)
-    return np.array(highs, np.int64)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -354,8 +348,9 @@ def _ticks(found: Happened, clock: Clock, times: Times) -> tuple[Ints, Ints]:
     tick = times.tick_from(counts)
     due = clock.first_past(tick)
     if len(clock.ends):
-        end = np.append(clock.ends, LATER)[np.searchsorted(clock.ends, found.effect)]
-        last_us = clock.just_before(end) + times.lateness_us
+        next_end = np.searchsorted(clock.ends, found.effect)
+        end = np.append(clock.ends, LATER)[next_end]
+        last_us = np.append(clock.ended, LATER)[next_end]
         tick = np.where((due >= end) & (end != LATER), np.minimum(tick, last_us), tick)
         due = np.minimum(due, end)
     return tick, due
