@@ -20,10 +20,10 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.errors import ConfigError
 from st_common.geometry.space import GLOBE, Space
-from st_common.layers.announce import layer_names, newest_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import load_kinds
 from st_common.layers.reading import Wanted, read_features
+from st_common.layers.table import layer_names, newest_version
 from st_common.query.problem import did_you_mean
 
 _KMH = 1 / 3.6

@@ -111,7 +111,8 @@ def _tables(home: Home, stream: StreamSettings, plan: Plan) -> tuple[str, ...]:
     """The stream and the layer of a plan with their groups; none where both are in the group that nobody names."""
     groups: dict[str, str | None] = {stream.name: stream.group}
     if plan.join is not None:
-        from st_common.layers.announce import layer_group, newest_version
+        from st_common.layers.announce import layer_group
+        from st_common.layers.table import newest_version
 
         layer = plan.join.layer
         is_loaded = newest_version(home, layer) is not None

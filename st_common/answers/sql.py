@@ -27,6 +27,7 @@ from st_common.contracts import load_contract
 from st_common.errors import QueryError, TableError
 from st_common.history.told import days_again, first_told, told_from
 from st_common.history.visits import NEEDED, TOLD, visits_select
+from st_common.layers.table import CONTRACT, dataset
 from st_common.operations.days import open_since
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.derived import queries_table
@@ -379,7 +380,12 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, str, Callable[[], Any]]]:
             parts |= set(changed_streams(home))
         for part in sorted(parts):
             contract = _CONTRACT_OF.get(table, table)
-            opened = partial(_stored, home.table(table) / part, contract)
+            path = home.table(table) / part
+            opened = (
+                partial(dataset, home, part)
+                if table == CONTRACT and tables.exists(path)
+                else partial(_stored, path, contract)
+            )
             yield _view(view, part), contract, opened
 
 

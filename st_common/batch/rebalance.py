@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from st_common import tables
 from st_common.batch.prepartition import (
     LOCAL,
     Partitioned,
@@ -20,6 +19,7 @@ from st_common.batch.prepartition import (
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import ConfigError
+from st_common.layers.table import stored_bytes
 from st_common.partitioning.kdtree import Split
 from st_common.partitioning.regions import whole
 from st_common.partitioning.sample import SAMPLED_PER_REGION, PointSource
@@ -159,7 +159,7 @@ def bytes_of(home: Home, text: str) -> int:
     """How many bytes hold the points that a text names, as `prepartition.source_of` takes it."""
     form, colon, name = text.partition(":")
     if colon and form == "layer":
-        return tables.stored(home.table("layers", name))[1]
+        return stored_bytes(home, name)
     folder = home.log(name) if colon and form == "stream" else Path(text)
     if folder.is_file():
         return folder.stat().st_size

@@ -8,7 +8,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from st_common import tables
 from st_common.config.home import Home, checked_name, view_name
 from st_common.controls.reading import rows_of
 from st_common.controls.rows import (
@@ -20,6 +19,7 @@ from st_common.controls.rows import (
 )
 from st_common.controls.writing import payload_of
 from st_common.errors import ConfigError
+from st_common.layers.table import is_purged
 from st_common.query.lookup import layers
 from st_common.query.plan import Plan
 
@@ -157,7 +157,7 @@ def versions_of(home: Home, texts: Sequence[str]) -> dict[str, int]:
                 f"layer {name!r} has no version {number}",
                 hint=f"the newest is {newest[name]}",
             )
-        if tables.is_gone(home.table("layers", name), int(number)):
+        if is_purged(home, name, int(number)):
             raise ConfigError(
                 f"version {number} of layer {name!r} was purged",
                 hint="nothing needed it; a newer one can be named",

@@ -29,6 +29,7 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.geometry.space import Space
 from st_common.history.stored import FILTERED, has_filtered
+from st_common.layers.table import AT_HOME, read_rows
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 from st_common.position import position_of, segment_of
@@ -63,9 +64,7 @@ class Archived:
 
     def features(self, layer: str, version: int) -> Features:
         """See `Source.features`."""
-        path = self.home.table("layers", layer)
-        rows = tables.read(path, version=version).to_pandas()
-        rows = rows[rows["home"]]
+        rows = read_rows(self.home, layer, version, filters=AT_HOME).to_pandas()
         return Features(
             fids=rows["fid"].to_numpy(object),
             kinds=rows["kind"].to_numpy(object),

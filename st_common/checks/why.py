@@ -23,6 +23,7 @@ from st_common.contracts import load_contract
 from st_common.errors import QueryError
 from st_common.history.snapshots import newest_snapshot
 from st_common.history.stored import FILTERED
+from st_common.layers.table import AT_HOME, newest_version, read_rows
 from st_common.log.log import Log
 from st_common.position import row_of, segment_of
 from st_common.query.control import QueryRow
@@ -331,11 +332,10 @@ def _joined(home: Home, plan: Plan | None, change: dict[str, Any]) -> Joined | N
         return None
     layer, version, fid = plan.join.layer, change["layer_version"], change["partner"]
     kind, tags = None, {}
-    path = home.table("layers", layer)
-    if fid is not None and version is not None and tables.exists(path):
-        filters = [("fid", "=", fid), ("home", "=", True)]
-        features = tables.read(
-            path, version=version, columns=["kind", "tags"], filters=filters
+    if fid is not None and version is not None and newest_version(home, layer):
+        filters = [("fid", "=", fid), *AT_HOME]
+        features = read_rows(
+            home, layer, version, columns=["kind", "tags"], filters=filters
         ).to_pylist()
         kind, tags = (
             (features[0]["kind"], dict(features[0]["tags"] or []))

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from st_common import tables
 from st_common.client.tuples import Feature
 from st_common.config.home import Home
+from st_common.layers.table import AT_HOME, read_rows
 
 _HELD = 100_000  # features
 
@@ -21,7 +21,7 @@ class FeatureCache:
     """
 
     def __init__(self, home: Home, layer: str) -> None:
-        self._path, self._layer = home.table("layers", layer), layer
+        self._home, self._layer = home, layer
         self._version: int | None = None
         self._known: OrderedDict[str, Feature] = OrderedDict()
 
@@ -51,11 +51,12 @@ class FeatureCache:
         return self._known
 
     def _read(self, fids: list[str], version: int) -> None:
-        table = tables.read(
-            self._path,
-            version=version,
+        table = read_rows(
+            self._home,
+            self._layer,
+            version,
             columns=["fid", "kind", "tags"],
-            filters=[("fid", "in", fids), ("home", "=", True)],
+            filters=[("fid", "in", fids), *AT_HOME],
         )
         for row in table.to_pylist():
             feature = Feature(

@@ -30,6 +30,7 @@ from st_common.geometry.space import Space
 from st_common.layers.announce import required_version, spread_by
 from st_common.layers.grouped import groups_of
 from st_common.layers.stored import load_part
+from st_common.layers.table import read_rows
 from st_common.partitioning.regions import Regions, assign, touching, whole
 from st_common.partitioning.store import stored
 from st_common.query.problem import did_you_mean
@@ -205,7 +206,7 @@ def _require_kinds(home: Home, layer: str, kinds: Sequence[str]) -> None:
     """
     if not kinds:
         return
-    rows = tables.read(home.table("layers", layer), columns=["kind"])
+    rows = read_rows(home, layer, columns=["kind"])
     known = sorted(pc.unique(rows["kind"]).to_pylist())
     for kind in kinds:
         if kind not in known:

@@ -1,16 +1,14 @@
 """Tells streams which version of a layer counts from here on: control rows in their logs."""
 
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 
-from st_common import tables
 from st_common.config.home import Home
-from st_common.contracts import load_contract
 from st_common.controls.reading import chosen
 from st_common.controls.rows import LayerVersion
 from st_common.controls.writing import payload_of
 from st_common.errors import LayerError
+from st_common.layers.table import first_row, layer_names, newest_version
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 
@@ -75,22 +73,6 @@ def announce(
     return written
 
 
-def layer_names(home: Home) -> Iterator[str]:
-    """The names of the layers that have a table, in order."""
-    folder = home.root / "tables" / "layers"
-    if folder.is_dir():
-        yield from sorted(
-            path.name
-            for path in folder.iterdir()
-            if path.is_dir() and tables.exists(path)
-        )
-
-
-def newest_version(home: Home, layer: str) -> int | None:
-    """The newest loaded version of a layer; None when it was never loaded. Version 0 is the table without rows."""
-    return tables.version(home.table("layers", layer)) or None
-
-
 def required_version(home: Home, layer: str) -> int:
     """The newest loaded version of a layer.
 
@@ -122,12 +104,8 @@ def spread_by(
         layer: its name.
         version: of its table; None: the newest.
     """
-    path = home.table("layers", layer)
-    dataset = tables.dataset(path, version=version, contract=load_contract("layers"))
-    rows = dataset.head(1, columns=["region_group", "region_version"]).to_pylist()
-    if not rows:
-        return None, None
-    return rows[0]["region_group"], rows[0]["region_version"]
+    row = first_row(home, layer, version, ["region_group", "region_version"])
+    return row.get("region_group"), row.get("region_version")
 
 
 def layer_group(home: Home, layer: str) -> str | None:

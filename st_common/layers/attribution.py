@@ -3,10 +3,9 @@
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common import tables
 from st_common.config.home import Home
-from st_common.contracts import load_contract
 from st_common.errors import LayerError
+from st_common.layers.table import first_row, read_rows
 
 OPENSTREETMAP = "© OpenStreetMap contributors"
 OF_OPENSTREETMAP = r"^(node|way|relation)/\d"
@@ -48,10 +47,8 @@ def attribution_of(given: str | None, *, is_openstreetmap: bool) -> str | None:
 
 def attribution(home: Home, layer: str, version: int) -> str | None:
     """What a version of a layer says of its source; one from before that was stored, by the ids of its features."""
-    path, contract = home.table("layers", layer), load_contract("layers")
-    rows = tables.dataset(path, version=version, contract=contract)
-    stored = rows.head(1, columns=["attribution"])["attribution"].to_pylist()
-    if any(stored):
-        return str(stored[0])
-    fids = rows.to_table(columns=["fid"])["fid"]
+    stored = first_row(home, layer, version, ["attribution"]).get("attribution")
+    if stored:
+        return str(stored)
+    fids = read_rows(home, layer, version, columns=["fid"])["fid"]
     return OPENSTREETMAP if is_openstreetmap(fids) else None

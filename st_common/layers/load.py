@@ -11,10 +11,9 @@ import pyarrow as pa
 from st_common import tables
 from st_common.config.environment import conf_dir
 from st_common.config.home import Home
-from st_common.contracts import load_contract
 from st_common.errors import LayerError
 from st_common.geometry.space import GLOBE, Space
-from st_common.layers.announce import announce, newest_version
+from st_common.layers.announce import announce
 from st_common.layers.attribution import attribution_of, is_openstreetmap
 from st_common.layers.faults import (
     REJECTED,
@@ -30,6 +29,7 @@ from st_common.layers.options import FileOptions
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored_faults import store_faults
+from st_common.layers.table import newest_version, replace_rows, sizes, table_path
 from st_common.observed import note_read
 from st_common.partitioning.groups import require_layer_in
 from st_common.partitioning.regions import Regions
@@ -87,7 +87,7 @@ def _replace(
     rows = layer_rows(features, regions, attribution=attribution)
     if progress:
         progress("writing", len(rows))
-    tables.replace(table, rows, load_contract("layers"))
+    replace_rows(table, rows)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +181,7 @@ def load(
     read = engine(file, Wanted(rules, kinds, space, crs, options))
     _require_some(read, kinds, f"{file} has no feature for layer {layer!r}")
     source = attribution_of(attribution, is_openstreetmap=read.is_openstreetmap)
-    table = home.table("layers", layer)
+    table = table_path(home, layer)
     with tables.locked(table):
         regions = current(home, group)
         if not regions.version and read.divided is not None:
@@ -191,7 +191,7 @@ def load(
         store_faults(home, layer, after, read.faults)
         read.replace(table, regions, source)
         version = newest_version(home, layer) or 0
-        by_region = tables.sizes(table, version=version, column="region_id")
+        by_region = sizes(home, layer, version)
     announced = announce(home)
     rejected, features = counted(read.faults, REJECTED), sum(read.by_kind.values())
     return LayerReport(

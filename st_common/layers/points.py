@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import shapely
 
-from st_common import tables
 from st_common.config.home import Home
 from st_common.layers.announce import required_version
 from st_common.layers.features import MORE, lines_of
 from st_common.layers.kinds import Kinds
 from st_common.layers.reading import Wanted, read_features
+from st_common.layers.table import AT_HOME, read_rows, table_path
 from st_common.partitioning.sample import Floats, PointSource
 
 
@@ -43,10 +43,8 @@ def layer_points(home: Home, layer: str) -> PointSource:
 
     def read() -> Iterator[Floats]:
         columns = ["home", "fid", "minx", "miny", "maxx", "maxy"]
-        rows = tables.read(
-            home.table("layers", layer), version=version, columns=columns
-        )
-        rows = rows.filter(rows["home"]).sort_by("fid")
+        rows = read_rows(home, layer, version, columns=columns, filters=AT_HOME)
+        rows = rows.sort_by("fid")
         minx, miny, maxx, maxy = (rows[name].to_numpy() for name in columns[2:])
         yield np.column_stack([(minx + maxx) / 2, (miny + maxy) / 2])
 
@@ -54,5 +52,5 @@ def layer_points(home: Home, layer: str) -> PointSource:
         name=f"layer {layer!r}",
         dimensions=2,
         read=read,
-        layer=(str(home.table("layers", layer).absolute()), version),
+        layer=(str(table_path(home, layer).absolute()), version),
     )

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.contracts import load_contract
 from st_common.layers.announce import layer_group, loaded_layers, spread_by
 from st_common.layers.rows import features_in, layer_rows
+from st_common.layers.table import AT_HOME, read_rows, replace_rows, table_path
 from st_common.partitioning.groups import require_layer_in
 from st_common.partitioning.store import current
 
@@ -56,7 +56,7 @@ def layers_of(home: Home, group: str) -> list[str]:
 
 def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
     """A layer's group, None when its table does not say; and its new version, None when it stays as it is."""
-    path = home.table("layers", layer)
+    path = table_path(home, layer)
     with tables.locked(path):  # a load that comes meanwhile waits, and is not undone
         group, version = spread_by(home, layer)
         if group is None:
@@ -65,9 +65,8 @@ def _spread_layer(home: Home, layer: str) -> tuple[str | None, int | None]:
         if regions.version == version:
             return group, None
         require_layer_in(regions, layer)
-        contract = load_contract("layers")
-        rows = tables.read(path, filters=[("home", "=", True)], contract=contract)
+        rows = read_rows(home, layer, filters=AT_HOME)
         source = rows["attribution"][0].as_py() if len(rows) else None
         features = features_in(rows.sort_by("fid"))
         spread = layer_rows(features, regions, attribution=source)
-        return group, tables.replace(path, spread, contract)
+        return group, replace_rows(path, spread)

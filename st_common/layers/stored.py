@@ -3,7 +3,6 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +18,7 @@ from st_common.layers.grouped import groups_of
 from st_common.layers.index import EDGES, SMALL_COLUMNS, LayerIndex
 from st_common.layers.labels import Labels
 from st_common.layers.readable import readable
+from st_common.layers.table import read_rows, sizes, table_path
 from st_common.partitioning.regions import Regions
 from st_common.partitioning.store import stored
 from st_common.tables.pruning import Filters
@@ -68,7 +68,7 @@ def load_index(
         LayerError: there is no such layer or version, or what lies there is no layer.
         TransientError: it cannot be read now, which may pass.
     """
-    return _load_index(home.table("layers", layer), version, space)
+    return _load_index(home, layer, version, space)
 
 
 def load_part(
@@ -96,13 +96,12 @@ def load_part(
         LayerError: as `load_index`.
         TransientError: likewise.
     """
-    path = home.table("layers", layer)
     part: Filters = [("region_id", "in", list(regions))]
     if box is not None:
         minx, miny, maxx, maxy = box
         part += [("minx", "<=", maxx), ("miny", "<=", maxy)]
         part += [("maxx", ">=", minx), ("maxy", ">=", miny)]
-    rows = _features(path, version, [*SMALL_COLUMNS], part)
+    rows = _features(home, layer, version, [*SMALL_COLUMNS], part)
     # To this index they are of one region, in which all are at home.
     ones = {"region_id": pa.scalar(_PART), "home": pa.scalar(value=True)}
     for name, value in ones.items():
@@ -110,9 +109,9 @@ def load_part(
         rows = rows.set_column(place, name, pa.repeat(value, len(rows)))
     return LayerIndex(
         rows,
-        lambda _: _features(path, version, ["geometry"], part)["geometry"],
+        lambda _: _features(home, layer, version, ["geometry"], part)["geometry"],
         space=space,
-        read_tag=_tags(path, version, part),
+        read_tag=_tags(home, layer, version, part),
     )
 
 
@@ -135,27 +134,28 @@ def index_bytes(home: Home, layer: str, version: int) -> int:
         LayerError: as `load_index`.
         TransientError: likewise.
     """
-    return sum(_sizes(home.table("layers", layer), version).values())
+    return sum(_sizes(home, layer, version).values())
 
 
 @lru_cache(maxsize=_INDEXES_HELD)
-def _load_index(path: Path, version: int, space: Space) -> LayerIndex:
+def _load_index(home: Home, layer: str, version: int, space: Space) -> LayerIndex:
     return LayerIndex(
-        _rows(path, version, list(SMALL_COLUMNS)),
-        partial(_wkb, path, version),
+        _rows(home, layer, version, list(SMALL_COLUMNS)),
+        partial(_wkb, home, layer, version),
         space=space,
-        read_tag=_tags(path, version),
+        read_tag=_tags(home, layer, version),
     )
 
 
 @lru_cache(maxsize=_INDEXES_HELD)
 def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
-    path = home.table("layers", layer)
-    rows = _rows(path, version, [*SMALL_COLUMNS, *_SPREAD_BY])
+    rows = _rows(home, layer, version, [*SMALL_COLUMNS, *_SPREAD_BY])
     regions = _regions_of(home, rows)
     if regions is None:
         return None
-    labels = Labels(rows.filter(rows["home"]).sort_by("fid"), _tags(path, version))
+    labels = Labels(
+        rows.filter(rows["home"]).sort_by("fid"), _tags(home, layer, version)
+    )
     number = np.searchsorted(labels.fids, _texts(rows["fid"]))
     cells = dict(zip(regions.region_id, regions.bounds, strict=True))
     ids, region = np.unique(_texts(rows["region_id"]), return_inverse=True)
@@ -165,7 +165,7 @@ def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
     features = [np.sort(number[members]) for members in groups]
     home_of = np.empty(len(labels.fids), np.int64)
     home_of[number[at_home]] = region[at_home]
-    sizes = _sizes(path, version)
+    nbytes = _sizes(home, layer, version)
     extents = [
         _common(cells[name], _around(boxes[members]))
         for name, members in zip(ids.tolist(), groups, strict=True)
@@ -176,18 +176,18 @@ def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
         region_ids=ids.tolist(),
         features=features,
         extents=np.array(extents).reshape(-1, len(EDGES)),
-        nbytes=np.array([sizes[name] for name in ids], np.int64),
+        nbytes=np.array([nbytes[name] for name in ids], np.int64),
     )
 
 
-def _sizes(path: Path, version: int) -> dict[str, int]:
+def _sizes(home: Home, layer: str, version: int) -> dict[str, int]:
     """About how much memory the index of each region takes, by its files and the number of its features."""
-    _require(path, version)
+    _require(home, layer, version)
     with readable():
-        sizes = tables.sizes(path, version=version, column="region_id")
+        by_region = sizes(home, layer, version)
     return {
         region: rows * _PER_FEATURE + nbytes * _PER_FILE_BYTE
-        for region, (rows, nbytes) in sizes.items()
+        for region, (rows, nbytes) in by_region.items()
     }
 
 
@@ -215,7 +215,7 @@ def _common(one: Floats, other: Floats) -> Floats:
     return np.concatenate([lower, upper])
 
 
-def _require(path: Path, version: int) -> None:
+def _require(home: Home, layer: str, version: int) -> None:
     """Makes sure that a layer has a version.
 
     Raises:
@@ -223,18 +223,22 @@ def _require(path: Path, version: int) -> None:
         TransientError: it cannot be read now.
     """
     with readable():
-        newest = tables.version(path)
+        newest = tables.version(table_path(home, layer))
     if newest is None or not 0 <= version <= newest:
         has = (
             f"its versions go to {newest}"
             if newest is not None
             else "fairway layer list shows which there are"
         )
-        raise LayerError(f"layer {path.name!r} has no version {version}", hint=has)
+        raise LayerError(f"layer {layer!r} has no version {version}", hint=has)
 
 
 def _rows(
-    path: Path, version: int, columns: list[str], part: Filters | None = None
+    home: Home,
+    layer: str,
+    version: int,
+    columns: list[str],
+    part: Filters | None = None,
 ) -> pa.Table:
     """The rows of a layer, or of a part of it.
 
@@ -242,17 +246,21 @@ def _rows(
         LayerError: there is no such layer or version, or what lies there is no layer.
         TransientError: it cannot be read now.
     """
-    _require(path, version)
+    _require(home, layer, version)
     with readable():
-        return tables.read(path, version=version, columns=columns, filters=part)
+        return read_rows(home, layer, version, columns=columns, filters=part)
 
 
 def _features(
-    path: Path, version: int, columns: list[str], part: Filters | None = None
+    home: Home,
+    layer: str,
+    version: int,
+    columns: list[str],
+    part: Filters | None = None,
 ) -> pa.Table:
     """A row for each feature of a layer, or for each of a part of it; sorted by fid."""
     needed = [name for name in ("home", "fid") if name not in columns]
-    rows = _rows(path, version, [*needed, *columns], part)
+    rows = _rows(home, layer, version, [*needed, *columns], part)
     if part is None:
         return rows.filter(rows["home"]).sort_by("fid")
     _, first = np.unique(_texts(rows["fid"]), return_index=True)
@@ -260,19 +268,19 @@ def _features(
 
 
 def _tags(
-    path: Path, version: int, part: Filters | None = None
+    home: Home, layer: str, version: int, part: Filters | None = None
 ) -> Callable[[str], pa.Array]:
     """What reads a tag of all features, in the order of their fids."""
 
     def read_tag(name: str) -> pa.Array:
-        tags = _features(path, version, ["tags"], part)["tags"].combine_chunks()
+        tags = _features(home, layer, version, ["tags"], part)["tags"].combine_chunks()
         return pc.map_lookup(tags, pa.scalar(name), "first")
 
     return read_tag
 
 
-def _wkb(path: Path, version: int, region_id: str) -> pa.ChunkedArray:
+def _wkb(home: Home, layer: str, version: int, region_id: str) -> pa.ChunkedArray:
     """The geometries of the features at home in a region, sorted by fid."""
     of_region: Filters = [("region_id", "in", [region_id])]
-    rows = _rows(path, version, ["home", "fid", "geometry"], of_region)
+    rows = _rows(home, layer, version, ["home", "fid", "geometry"], of_region)
     return rows.filter(rows["home"]).sort_by("fid")["geometry"]

@@ -7,8 +7,8 @@ import pyarrow as pa
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from st_common.layers.announce import newest_version
 from st_common.layers.faults import Fault, in_order
+from st_common.layers.table import newest_version
 
 TABLE = "feature_faults"
 

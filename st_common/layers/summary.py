@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 import pyarrow.compute as pc
 
-from st_common import tables
 from st_common.config.home import Home
 from st_common.layers.announce import loaded_layers, required_version
 from st_common.layers.attribution import attribution
 from st_common.layers.faults import REJECTED, REPAIRED, Fault, counted, features_of
 from st_common.layers.stored_faults import stored_faults
+from st_common.layers.table import read_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ def summary(home: Home, layer: str) -> LayerSummary:
     """
     version = required_version(home, layer)
     columns = ["region_id", "home", "kind", "minx", "miny", "maxx", "maxy"]
-    rows = tables.read(home.table("layers", layer), version=version, columns=columns)
+    rows = read_rows(home, layer, version, columns=columns)
     # A feature has a row in every region that it touches, and is home in one.
     at_home = rows.filter(rows["home"])
     low = (pc.min(at_home[edge]).as_py() for edge in ("minx", "miny"))

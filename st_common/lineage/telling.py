@@ -7,6 +7,7 @@ from pathlib import Path
 
 from st_common.config.home import Home
 from st_common.errors import FairwayError, FencedError
+from st_common.layers.table import table_path
 from st_common.lineage.settings import lineage_settings
 from st_common.observed import observing
 from st_common.query.lookup import queries
@@ -105,4 +106,4 @@ def _joined(home: Home, stream: str) -> list[Path]:
     except FairwayError:
         return []
     layers = {plan.join.layer for plan in plans if plan and plan.join}
-    return [home.table("layers", layer) for layer in sorted(layers)]
+    return [table_path(home, layer) for layer in sorted(layers)]

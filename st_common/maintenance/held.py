@@ -6,7 +6,7 @@ from datetime import UTC, date, datetime
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import TableError
-from st_common.layers.announce import layer_names
+from st_common.layers.table import layer_names
 from st_common.log.log import Log
 from st_common.log.log_purging import arrived_before, to_cut
 from st_common.maintenance.layer_retention import needed_versions, retain_layer

@@ -29,6 +29,7 @@ from st_common.controls.rows import (
 )
 from st_common.errors import ContractError
 from st_common.history.snapshots import snapshots
+from st_common.layers.table import CONTRACT, table_path
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 from st_common.position import segment_of
@@ -83,8 +84,8 @@ def retain_layer(
     """
     if needed.all_of:
         return LayerRetained(dropped=tables.Dropped(), held_by=needed.all_of)
-    path, mine = home.table("layers", layer), needed.by_layer.get(layer, {})
-    kept_for = timedelta(days=_kept_days(load_contract("layers")))
+    path, mine = table_path(home, layer), needed.by_layer.get(layer, {})
+    kept_for = timedelta(days=_kept_days(load_contract(CONTRACT)))
     before = datetime.combine(today, time(), UTC) - kept_for
     dropped = tables.drop_versions(path, mine, before=before, dry=dry)
     newest = tables.version(path)

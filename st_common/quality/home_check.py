@@ -8,14 +8,17 @@ from itertools import chain
 from pathlib import Path
 
 import pyarrow as pa
-import pyarrow.compute as pc
 import shapely
 
-from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts.judging import EXAMPLES
 from st_common.errors import FairwayError
-from st_common.layers.announce import layer_names
+from st_common.layers.table import (
+    feature_count,
+    layer_names,
+    newest_version,
+    table_path,
+)
 from st_common.quality.engines import LOCAL, Engine
 from st_common.quality.finding import Finding, found_of
 from st_common.quality.table_check import check_table
@@ -35,8 +38,8 @@ def check_now(home: Home, engine: Engine = LOCAL) -> list[Finding]:
     """
     findings: list[Finding] = []
     for name in layer_names(home):
-        path, label = home.table("layers", name), f"layers/{name}"
-        findings += found_of(label, partial(_layer, path, label, engine))
+        label = f"layers/{name}"
+        findings += found_of(label, partial(_layer, home, name, label, engine))
     for name in ("regions", "queries", "feature_faults"):
         check = partial(check_table, home.table(name), name, name, engine=engine)
         findings += found_of(name, check)
@@ -50,11 +53,12 @@ def check_heartbeats(home: Home, day: date, engine: Engine = LOCAL) -> list[Find
     return found_of(name, check)
 
 
-def _layer(path: Path, label: str, engine: Engine) -> list[Finding]:
+def _layer(home: Home, layer: str, label: str, engine: Engine) -> list[Finding]:
+    path = table_path(home, layer)
     findings = check_table(path, "layers", label, engine=engine)
     if not findings:
         return []
-    return [*findings, _geometries(path, label, engine), _count(path, label)]
+    return [*findings, _geometries(path, label, engine), _count(home, layer, label)]
 
 
 def _geometries(path: Path, label: str, engine: Engine) -> Finding:
@@ -83,10 +87,10 @@ def _invalid(rows: pa.Table) -> tuple[int, int, list[str]]:
     return len(rows), len(broken), first.to_pylist()
 
 
-def _count(path: Path, label: str) -> Finding:
+def _count(home: Home, layer: str, label: str) -> Finding:
     """How many features the layer has, of as many as its version before."""
-    version = tables.version(path) or 0
-    now, before = _features(path, version), _features(path, version - 1)
+    version = newest_version(home, layer) or 0
+    now, before = (_features(home, layer, each) for each in (version, version - 1))
     ratio = now / before if now is not None and before else None
     return Finding(
         table=label,
@@ -100,12 +104,11 @@ def _count(path: Path, label: str) -> Finding:
     )
 
 
-def _features(path: Path, version: int) -> int | None:
+def _features(home: Home, layer: str, version: int) -> int | None:
     """How many features a version of a layer has; None when it is gone or was never there."""
     if version < 0:
         return None
     try:
-        stored = tables.dataset(path, version=version)
-        return int(stored.count_rows(filter=pc.field("home")))
+        return feature_count(home, layer, version)
     except FairwayError:
         return None

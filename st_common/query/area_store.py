@@ -69,10 +69,7 @@ class HomeAreas:
 
     @cached_property
     def _layers(self) -> dict[str, int]:
-        from st_common.layers.announce import (
-            layer_names,
-            newest_version,
-        )  # imports Delta: for who names a feature
+        from st_common.layers.table import layer_names, newest_version
 
         versions = (
             (name, newest_version(self.home, name)) for name in layer_names(self.home)
@@ -137,12 +134,13 @@ def why_not(home: Home, layer: str, fid: str) -> str:
 def _surface(home: Home, layer: str, version: int, fid: str) -> Area | None:
     import shapely  # slow to import, and seldom needed
 
-    from st_common import tables
+    from st_common.layers.table import AT_HOME, read_rows
 
-    filters = [("fid", "=", fid), ("home", "=", True)]
-    features = tables.read(
-        home.table("layers", layer),
-        version=version,
+    filters = [("fid", "=", fid), *AT_HOME]
+    features = read_rows(
+        home,
+        layer,
+        version,
         columns=["geometry"],
         filters=filters,
     )

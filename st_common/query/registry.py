@@ -388,7 +388,7 @@ def _draft(
 
 def _tags_of(home: Home, layer: str) -> set[str]:
     """The names of the tags that the features of a layer have."""
-    from st_common import tables
+    from st_common.layers.table import read_rows
 
-    tags = tables.read(home.table("layers", layer), columns=["tags"])["tags"]
+    tags = read_rows(home, layer, columns=["tags"])["tags"]
     return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}

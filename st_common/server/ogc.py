@@ -585,16 +585,13 @@ def _lasting(rows: pa.Table, start: datetime | None, end: datetime | None) -> pa
 
 def _layers(asked: Parameters, known: Collection, _when: Interval) -> Features:
     """Features of a layer, each once."""
-    from st_common import tables
-    from st_common.layers.announce import newest_version
+    from st_common.layers.table import AT_HOME, newest_version, read_rows
 
     home = asked.place.home
     version = newest_version(home, known.name)
-    columns = ["fid", "kind", "tags", "geometry", "home"]
-    rows = tables.read(
-        home.table("layers", known.name), version=version, columns=columns
-    )
-    rows = rows.filter(rows["home"]).sort_by("fid")
+    columns = ["fid", "kind", "tags", "geometry"]
+    rows = read_rows(home, known.name, version, columns=columns, filters=AT_HOME)
+    rows = rows.sort_by("fid")
     shapes = shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False))
     ids = rows["fid"].to_numpy(zero_copy_only=False)
     return Features(ids, shapes, rows.select(["kind", "tags"]))

@@ -59,6 +59,7 @@ from st_common.layers.reading import (
     slices_of,
 )
 from st_common.layers.rows import features_in, layer_rows
+from st_common.layers.table import CONTRACT
 from st_common.layers.vector import NOTHING, Slice
 from st_common.partitioning.regions import Regions
 from st_common.partitioning.sample import SAMPLED_PER_REGION, PointSource
@@ -415,7 +416,7 @@ def _replace(
     drafts: DataFrame, path: Path, regions: Regions, attribution: str | None
 ) -> None:
     """Puts the features in the place of all rows of a layer's table, in one commit; see `layers.load.Read`."""
-    contract = load_contract("layers")
+    contract = load_contract(CONTRACT)
     schema = contract.arrow_schema()
 
     def work(batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -14,7 +14,7 @@ from playwright.sync_api import Locator, Page, Response, expect
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.layers.announce import newest_version
+from st_common.layers.table import newest_version
 from st_common.log.log import Log
 from st_common.operations.alerts import read_alerts
 from st_common.operations.status import read_status

@@ -25,8 +25,9 @@ from st_common.controls.rows import LayerVersion
 from st_common.engine.reshard import reshard
 from st_common.engine.run import run
 from st_common.engine.topology import Topology, topology_of
-from st_common.layers.announce import announce, newest_version
+from st_common.layers.announce import announce
 from st_common.layers.rows import layer_rows
+from st_common.layers.table import newest_version
 from st_common.log.control import control_rows
 from st_common.partitioning.kdtree import median_split
 from st_common.partitioning.regions import Regions, whole

@@ -11,11 +11,11 @@ from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
 from st_common.errors import LayerError
-from st_common.layers.announce import newest_version
 from st_common.layers.attribution import OPENSTREETMAP, attribution_of, is_openstreetmap
 from st_common.layers.load import load
 from st_common.layers.spreading import spread_layers
 from st_common.layers.summary import summary
+from st_common.layers.table import newest_version
 from st_common.partitioning.regions import Regions
 from st_common.partitioning.store import store
 

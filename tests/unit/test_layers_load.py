@@ -14,10 +14,11 @@ from st_common.config.home import Home
 from st_common.contracts import load_contract, require_match
 from st_common.errors import ConfigError, LayerError
 from st_common.layers import load as loading
-from st_common.layers.announce import announce, newest_version
+from st_common.layers.announce import announce
 from st_common.layers.load import load, local
 from st_common.layers.stored import load_index
 from st_common.layers.summary import summaries, summary
+from st_common.layers.table import newest_version
 from st_common.log.log import Log
 from st_common.partitioning.kdtree import median_split
 from st_common.partitioning.regions import Regions

@@ -12,10 +12,10 @@ from jobs import load_layer, partition
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract, require_match
-from st_common.layers.announce import newest_version
 from st_common.layers.features import Features
 from st_common.layers.rows import layer_rows
 from st_common.layers.spreading import spread_layers as spread
+from st_common.layers.table import newest_version
 from st_common.partitioning.kdtree import median_split
 from st_common.partitioning.regions import Regions, whole
 from st_common.partitioning.store import current, store

@@ -4,9 +4,10 @@ import threading
 from typing import Any
 
 from st_common.config.home import DEFAULT_GROUP, Home
-from st_common.layers.announce import layer_group, layer_names, newest_version
+from st_common.layers.announce import layer_group
 from st_common.layers.conversion import crs_of_group, space_of
 from st_common.layers.summary import summary
+from st_common.layers.table import layer_names, newest_version
 from st_common.log.log import Log
 from st_common.query.control import QueryRow
 from st_common.query.lookup import logged_streams, queries

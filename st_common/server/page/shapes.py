@@ -9,11 +9,10 @@ import pyarrow.compute as pc
 import shapely
 from starlette.responses import Response
 
-from st_common import tables
 from st_common.answers.answers import answered
 from st_common.answers.live_places import LivePlaces
 from st_common.config.stream import StreamSettings
-from st_common.layers.announce import newest_version
+from st_common.layers.table import AT_HOME, newest_version, read_rows
 from st_common.query.lookup import find
 from st_common.query.neighbours import Place, places_of
 from st_common.query.plan import Plan
@@ -103,11 +102,12 @@ def _partners(asked: Parameters, query: str, plan: Plan) -> Iterator[_Feature]:
         return
     partners = pc.unique(answered(home, query).rows["partner"]).drop_null()
     fids = partners.slice(0, MOST_PARTNERS).to_pylist()
-    rows = tables.read(
-        home.table("layers", join.layer),
-        version=version,
+    rows = read_rows(
+        home,
+        join.layer,
+        version,
         columns=["fid", "kind", "geometry"],
-        filters=[("home", "=", True), ("fid", "in", fids)],
+        filters=[*AT_HOME, ("fid", "in", fids)],
     )
     frame = layer_frame(asked, join.layer)
     for row in rows.to_pylist():

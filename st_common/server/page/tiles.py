@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 import shapely
 from starlette.responses import Response
 
-from st_common import tables
 from st_common.config.home import Home
 from st_common.config.parameters import Parameter
 from st_common.config.values import whole
 from st_common.errors import ConfigError, LayerError
-from st_common.layers.announce import newest_version
+from st_common.layers.table import AT_HOME, newest_version, read_rows, stored_bytes
 from st_common.server.endpoint import Endpoint
 from st_common.server.page.frame import Frame
 from st_common.server.page.known import layer_frame
@@ -81,17 +80,14 @@ def read_tile_layer(home: Home, layer: str, version: int) -> TileLayer:
     Raises:
         LayerError: it takes more memory than there is for a layer.
     """
-    path = home.table("layers", layer)
     columns = ["fid", "kind", "tags", "geometry", *_EDGES]
-    _, stored_bytes = tables.stored(path)
-    if stored_bytes > MOST_BYTES:
+    nbytes = stored_bytes(home, layer)
+    if nbytes > MOST_BYTES:
         raise LayerError(
-            f"layer {layer!r} is too large for the map: {stored_bytes >> 20} MiB",
+            f"layer {layer!r} is too large for the map: {nbytes >> 20} MiB",
             hint=f"up to {MOST_BYTES >> 20} MiB; load fewer kinds into a layer of its own",
         )
-    rows = tables.read(
-        path, version=version, columns=columns, filters=[("home", "=", True)]
-    )
+    rows = read_rows(home, layer, version, columns=columns, filters=AT_HOME)
     boxes = np.stack([rows[edge].to_numpy() for edge in _EDGES], axis=1)
     names = pc.map_lookup(rows["tags"].combine_chunks(), pa.scalar(_NAME), "first")
     kept = rows.select(["fid", "kind", "geometry"]).append_column(_NAME, names)

@@ -9,11 +9,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from st_common import tables
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
-from st_common.contracts import load_contract
 from st_common.engine.cross_shard import NOBODY, Shards, asked_by
 from st_common.engine.packets import step_settings
 from st_common.errors import ConfigError, LayerError, QueryError
@@ -21,6 +19,7 @@ from st_common.layers.features import Features
 from st_common.layers.in_memory import index_of
 from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
+from st_common.layers.table import replace_rows, table_path
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 from st_common.operators.events.packet import Packet, control_packet
@@ -170,7 +169,7 @@ def _stored(home: Home, layer: str, features: Features) -> pa.Table:
             hint="leave them out of the DataFrame, or mend them, as by ST_MakeValid",
         )
     rows = layer_rows(features, whole(_GROUP))
-    tables.replace(home.table("layers", layer), rows, load_contract("layers"))
+    replace_rows(table_path(home, layer), rows)
     return rows
 
 
