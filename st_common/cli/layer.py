@@ -119,7 +119,8 @@ def show(
     )
     if one.attribution:
         typer.echo(f"attribution {one.attribution}")
-    typer.echo("box " + ",".join(f"{edge:.7g}" for edge in one.box))
+    if one.box is not None:
+        typer.echo("box " + ",".join(f"{edge:.7g}" for edge in one.box))
     write_columns(
         ("kind", "features"),
         [(kind, f"{count:,}") for kind, count in one.by_kind.items()],

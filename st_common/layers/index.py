@@ -213,13 +213,18 @@ class LayerIndex:
         """The boxes around features of these kinds and tags as a tree, and which they are; made once."""
         key = chosen, distance_m
         if key not in self._trees:
-            features = np.flatnonzero(self._labels.meant(chosen))
+            features = self._placed(chosen)
             corners = grown(self._boxes[features], distance_m or 0.0, space=self._space)
             boxes: npt.NDArray[np.object_] = np.array(shapely.box(*corners.T), object)
             self._trees[key] = shapely.STRtree(boxes), features
             if len(self._trees) > _GRIDS_HELD:
                 self._trees.popitem(last=False)
         return self._trees[key]
+
+    def _placed(self, chosen: Chosen) -> Ints:
+        """The features of these kinds and tags that have a place: of a table some may have none."""
+        is_placed = np.isfinite(self._boxes).all(axis=1)
+        return np.flatnonzero(self._labels.meant(chosen) & is_placed)
 
     def keyed(
         self,
@@ -269,7 +274,7 @@ class LayerIndex:
         key = (chosen, distance_m, growth)
         grid = self._grids.pop(key, None)
         if grid is None:
-            features = np.flatnonzero(self._labels.meant(chosen))
+            features = self._placed(chosen)
             boxes = boxes_reached(
                 self._boxes[features], distance_m, growth, space=self._space
             )

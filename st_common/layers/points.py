@@ -1,7 +1,9 @@
 """The places of features, for partitioning a group by what lies in it."""
 
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 import shapely
@@ -13,6 +15,9 @@ from st_common.layers.kinds import Kinds
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.table import AT_HOME, read_rows, table_path
 from st_common.partitioning.sample import Floats, PointSource
+
+if TYPE_CHECKING:
+    from st_common.tables.pruning import Filters
 
 
 def file_points(file: Path, rules: Kinds) -> PointSource:
@@ -43,7 +48,8 @@ def layer_points(home: Home, layer: str) -> PointSource:
 
     def read() -> Iterator[Floats]:
         columns = ["home", "fid", "minx", "miny", "maxx", "maxy"]
-        rows = read_rows(home, layer, version, columns=columns, filters=AT_HOME)
+        placed: Filters = [*AT_HOME, ("minx", "<=", sys.float_info.max)]
+        rows = read_rows(home, layer, version, columns=columns, filters=placed)
         rows = rows.sort_by("fid")
         minx, miny, maxx, maxy = (rows[name].to_numpy() for name in columns[2:])
         yield np.column_stack([(minx + maxx) / 2, (miny + maxy) / 2])

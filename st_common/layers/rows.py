@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import shapely
 
-from st_common.layers.features import Features
+from st_common.layers.features import Features, Geometries
 from st_common.partitioning.regions import Regions, assign, touching
 
 Ints = npt.NDArray[np.int64]
@@ -19,7 +19,8 @@ def layer_rows(
         feature across regions "0" and "1", a point on it in "1"   ->   rows ("0", home False), ("1", home True)
 
     A feature stands in every closed region that its geometry touches. Its home is the region of one point on it, so
-    that it is home in exactly one, and who counts features counts those.
+    that it is home in exactly one, and who counts features counts those. One with an empty geometry has no place: it
+    stands in the first region, and its box is NaN.
 
     Args:
         features: sorted by fid.
@@ -49,6 +50,7 @@ def layer_rows(
             "region_version": np.full(len(feature), regions.version, np.int32),
             "region_group": pa.repeat(pa.scalar(regions.group), len(feature)),
             "attribution": pa.repeat(pa.scalar(attribution, pa.string()), len(feature)),
+            "put_number": np.zeros(len(feature), np.int64),
         }
     )
 
@@ -70,11 +72,36 @@ def features_in(rows: pa.Table) -> Features:
     )
 
 
+def shapes_of(rows: pa.Table) -> Geometries:
+    """The geometries of rows with `geometry`, of a layer; object[n], None where a feature has no place."""
+    shapes = shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False))
+    shapes[shapely.is_empty(shapes)] = None
+    return np.asarray(shapes, object)
+
+
 def _places(
     features: Features, bounds: npt.NDArray[np.float64], regions: Regions
 ) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
     """Pairs of a feature and a region that it touches, and whether that is its home."""
-    inner = shapely.point_on_surface(features.geometries)
+    is_placed = np.isfinite(bounds).all(axis=1)
+    placed, nowhere = np.flatnonzero(is_placed), np.flatnonzero(~is_placed)
+    feature, region, home = _touched(
+        features.geometries[placed], bounds[placed], regions
+    )
+    return (
+        np.concatenate([placed[feature], nowhere]),
+        np.concatenate([region, np.zeros(len(nowhere), np.int64)]),
+        np.concatenate([home, np.ones(len(nowhere), np.bool_)]),
+    )
+
+
+def _touched(
+    geometries: Geometries, bounds: npt.NDArray[np.float64], regions: Regions
+) -> tuple[Ints, Ints, npt.NDArray[np.bool_]]:
+    """As `_places`, of geometries that are not empty."""
+    if not len(geometries):
+        return np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0, np.bool_)
+    inner = shapely.point_on_surface(geometries)
     # rounding may put the point just beside the geometry, but never outside its box
     x = np.clip(shapely.get_x(inner), bounds[:, 0], bounds[:, 2])
     y = np.clip(shapely.get_y(inner), bounds[:, 1], bounds[:, 3])
@@ -87,8 +114,7 @@ def _places(
     finite = np.clip(regions.bounds, [*low, *low], [*high, *high])
     cells = np.asarray(shapely.box(*finite.T), dtype=object)[region[crossing]]
     keep[crossing] = (
-        shapely.intersects(features.geometries[feature[crossing]], cells)
-        | home[crossing]
+        shapely.intersects(geometries[feature[crossing]], cells) | home[crossing]
     )
     return feature[keep], region[keep], home[keep]
 

@@ -24,7 +24,7 @@ class LayerSummary:
         rows: how many rows these take.
         by_kind: how many features there are of each kind.
         by_region: how many are home in each region.
-        box: minx, miny, maxx, maxy of all of them.
+        box: minx, miny, maxx, maxy of all of them; None where none has a place.
         attribution: whose data it is; None: nothing must be said.
         rejected: how many features its newest load left out, by reason.
         repaired: how many it did not load as they stand in their file.
@@ -37,7 +37,7 @@ class LayerSummary:
     rows: int
     by_kind: dict[str, int]
     by_region: dict[str, int]
-    box: tuple[float, float, float, float]
+    box: tuple[float, float, float, float] | None
     attribution: str | None
     rejected: dict[str, int]
     repaired: int
@@ -60,8 +60,9 @@ def summary(home: Home, layer: str) -> LayerSummary:
     rows = read_rows(home, layer, version, columns=columns)
     # A feature has a row in every region that it touches, and is home in one.
     at_home = rows.filter(rows["home"])
-    low = (pc.min(at_home[edge]).as_py() for edge in ("minx", "miny"))
-    high = (pc.max(at_home[edge]).as_py() for edge in ("maxx", "maxy"))
+    placed = at_home.filter(pc.is_finite(at_home["minx"]))
+    low = (pc.min(placed[edge]).as_py() for edge in ("minx", "miny"))
+    high = (pc.max(placed[edge]).as_py() for edge in ("maxx", "maxy"))
     faults = stored_faults(home, layer)
     return LayerSummary(
         layer=layer,
@@ -70,7 +71,7 @@ def summary(home: Home, layer: str) -> LayerSummary:
         rows=len(rows),
         by_kind=dict(sorted(Counter(at_home["kind"].to_pylist()).items())),
         by_region=dict(sorted(Counter(at_home["region_id"].to_pylist()).items())),
-        box=(*low, *high),
+        box=(*low, *high) if len(placed) else None,
         attribution=attribution(home, layer, version),
         rejected=counted(faults, REJECTED),
         repaired=features_of(faults, REPAIRED),

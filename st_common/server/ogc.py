@@ -585,6 +585,7 @@ def _lasting(rows: pa.Table, start: datetime | None, end: datetime | None) -> pa
 
 def _layers(asked: Parameters, known: Collection, _when: Interval) -> Features:
     """Features of a layer, each once."""
+    from st_common.layers.rows import shapes_of
     from st_common.layers.table import AT_HOME, newest_version, read_rows
 
     home = asked.place.home
@@ -592,9 +593,8 @@ def _layers(asked: Parameters, known: Collection, _when: Interval) -> Features:
     columns = ["fid", "kind", "tags", "geometry"]
     rows = read_rows(home, known.name, version, columns=columns, filters=AT_HOME)
     rows = rows.sort_by("fid")
-    shapes = shapely.from_wkb(rows["geometry"].to_numpy(zero_copy_only=False))
     ids = rows["fid"].to_numpy(zero_copy_only=False)
-    return Features(ids, shapes, rows.select(["kind", "tags"]))
+    return Features(ids, shapes_of(rows), rows.select(["kind", "tags"]))
 
 
 _FEATURES: Mapping[str, Callable[[Parameters, Collection, Interval], Features]] = {

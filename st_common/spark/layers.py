@@ -68,6 +68,7 @@ from st_common.spark.causes import cause_of
 from st_common.spark.delta import replace
 from st_common.spark.points import FramePoints
 from st_common.spark.session import PARTITIONS, configured
+from st_common.tables import fit
 
 Batches = Iterable[pa.RecordBatch]
 
@@ -423,7 +424,7 @@ def _replace(
         for batch in filter(len, batches):
             found = features_in(pa.table(batch).sort_by("fid"))
             rows = layer_rows(found, regions, attribution=attribution)
-            yield from rows.cast(schema).to_batches()
+            yield from fit(rows, contract).to_batches()
 
     spark = drafts.sparkSession
     spark.sparkContext.setJobDescription(f"{path.name}: rows by region, one commit")

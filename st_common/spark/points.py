@@ -10,6 +10,7 @@ What a file has that is no point comes along as lines for people.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - as everybody calls it
 from pyspark.sql.pandas.types import from_arrow_schema
 
+from st_common.layers.table import live
 from st_common.partitioning.balance import rows_per_region
 from st_common.partitioning.kdtree import median_split
 from st_common.partitioning.regions import Regions
@@ -163,13 +165,23 @@ class SparkPoints:
         """The middles of the boxes of a layer's features, read by Delta."""
         self.begin().sparkContext.setJobDescription(f"points of {path}")
         reader = self.begin().read.format("delta").option("versionAsOf", version)
-        home = reader.load(path).where("home")
-        return home.select(
+        rows = reader.load(path)
+        if live(Path(path), version) is not None:
+            rows = _live(rows)
+        return rows.where("home AND NOT isnan(minx)").select(
             F.lit(0).alias("part"),
             F.xxhash64("fid").alias("row"),
             F.expr("array((minx + maxx) / 2, (miny + maxy) / 2)").alias("point"),
             F.lit(None).cast("string").alias("line"),
         )
+
+
+def _live(rows: DataFrame) -> DataFrame:
+    """The rows of a layer's table that count, see `layers.table`."""
+    puts = rows.where("put_number > 0").groupBy("fid")
+    newest = puts.agg(F.max("put_number").alias("newest"))
+    counts = "newest IS NULL OR (put_number = newest AND NOT coalesce(deleted, false))"
+    return rows.join(F.broadcast(newest), "fid", "left").where(counts)
 
 
 @dataclass(slots=True)

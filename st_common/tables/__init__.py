@@ -14,8 +14,10 @@ from st_common.tables.reading import (
     committed,
     dataset,
     exists,
+    files_of,
     has_deletions,
     is_gone,
+    properties,
     purged_before,
     purged_rows,
     ranges,
@@ -34,14 +36,16 @@ from st_common.tables.recovery import (
     whole_version,
 )
 from st_common.tables.shape import fit, with_date
+from st_common.tables.steps import appended_since
 from st_common.tables.versions import Dropped, drop_versions
-from st_common.tables.writing import append, begin_anew, replace, settle
+from st_common.tables.writing import append, begin_anew, refile, replace, settle
 
 __all__ = [
     "PURGED",
     "Dropped",
     "Purged",
     "append",
+    "appended_since",
     "begin_anew",
     "checkpoint",
     "committed",
@@ -54,17 +58,20 @@ __all__ = [
     "dataset",
     "drop_versions",
     "exists",
+    "files_of",
     "fit",
     "forget",
     "has_deletions",
     "is_gone",
     "locked",
+    "properties",
     "purge",
     "purged_before",
     "purged_rows",
     "ranges",
     "read",
     "recover",
+    "refile",
     "replace",
     "schema",
     "settle",

@@ -37,7 +37,9 @@ STATISTICS_COLUMNS = 32  # of a table; the first ones
 _EPOCH = dt.datetime(1970, 1, 1)  # noqa: DTZ001, statistics are UTC without saying so
 
 
-def write_files(path: Path, data: pa.Table, contract: Contract) -> list[AddAction]:
+def write_files(
+    path: Path, data: pa.Table, contract: Contract, *, data_change: bool = True
+) -> list[AddAction]:
     """Writes rows below a table's folder, a file per partition; nobody sees them before a commit takes them in.
 
     Args:
@@ -45,12 +47,13 @@ def write_files(path: Path, data: pa.Table, contract: Contract) -> list[AddActio
         data: rows with all columns of the table.
         contract: says by which columns the table is partitioned, which the files do not hold, and by which column rows
             lie together in a file; beyond that they keep their order.
+        data_change: False when the rows were in the table before, in other files.
 
     Returns:
         The actions that add the files; none for no rows. The commit that names the files makes them durable.
     """
     return [
-        write_file(path, rows, values, prefix="part", data_change=True)
+        write_file(path, rows, values, prefix="part", data_change=data_change)
         for values, rows in _partitions(
             in_clusters(data, contract.cluster_by), contract.partition_by
         )

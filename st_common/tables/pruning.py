@@ -9,6 +9,7 @@ import pyarrow.compute as pc
 from st_common.tables.files import clamped
 
 Filters = list[tuple[str, str, Any]]
+_OF_VALUES = frozenset({"=", "==", "<", "<=", ">", ">=", "in"})
 # Statistics name no year before 1 and after 9999; in microseconds:
 _FIRST, _LAST = -62_135_596_800_000_000, 253_402_300_799_999_999
 
@@ -39,7 +40,15 @@ def keep(actions: pa.Table, filters: Filters) -> pa.Table:
             )
             if column in actions.column_names:
                 kept &= _possible(actions.column(column), end, operator, value)
+        if (nulls := f"null_count.{name}") in actions.column_names:
+            kept &= ~_is_all_null(actions, nulls) | (operator not in _OF_VALUES)
     return actions.filter(kept)
+
+
+def _is_all_null(actions: pa.Table, nulls: str) -> np.ndarray:
+    """Per file whether a column holds nothing but nulls, of which no comparison is true."""
+    is_all = pc.equal(actions[nulls], actions["num_records"])
+    return np.asarray(is_all.fill_null(False))  # noqa: FBT003, the value
 
 
 def _possible(

@@ -34,6 +34,7 @@ def read(
     columns: list[str] | None = None,
     filters: Filters | None = None,
     contract: Contract | None = None,
+    condition: "ds.Expression | None" = None,
 ) -> pa.Table:
     """The rows of a table as Arrow, in no order; types are the contract's.
 
@@ -44,13 +45,17 @@ def read(
         filters: (column, operator, value) that must all hold, with = != < <= > >= in, not in; files that cannot hold
             such rows are not read.
         contract: what it has gained since the table was made is null; None: the columns are the table's own.
+        condition: what rows must satisfy besides; no file is left out by it.
 
     Raises:
         FairwayError: there is no such table or version; a TableError: it is one that is not read here, see `foreign`.
     """
     table = required(path) if version is None else _at(path, version)
     rows = _dataset(path, table, filters or [], contract)
-    return rows.to_table(columns=columns, filter=_condition(filters or []))
+    chosen = _condition(filters or [])
+    if condition is not None:
+        chosen = condition if chosen is None else chosen & condition
+    return rows.to_table(columns=columns, filter=chosen)
 
 
 def _condition(filters: Filters) -> "ds.Expression | None":
@@ -85,6 +90,16 @@ def dataset(
     return _dataset(path, table, [], contract)
 
 
+def files_of(path: Path, *, version: int, filters: Filters) -> list[str]:
+    """The data files of a version that `read` opens for these filters: their paths below the table's folder.
+
+    Raises:
+        FairwayError: there is no such table or version.
+    """
+    actions = pa.table(_at(path, version).get_add_actions(flatten=True))
+    return [unquote(name) for name in keep(actions, filters)["path"].to_pylist()]
+
+
 def exists(path: Path) -> bool:
     """Whether there is a table at `path`."""
     return newest(path) is not None
@@ -100,6 +115,12 @@ def schema(path: Path) -> pa.Schema | None:
     """The columns of the newest version of a table, in its order; None when there is no table."""
     table = newest(path)
     return None if table is None else pa.schema(table.schema().to_arrow())
+
+
+def properties(path: Path) -> dict[str, str | None]:
+    """The properties of a table, by name; {} when there is no table."""
+    table = newest(path)
+    return {} if table is None else dict(table.metadata().configuration)
 
 
 def committed(path: Path, app: str) -> int | None:

@@ -1,6 +1,6 @@
 """Rows into tables: appended once, or in the place of others."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar
 from urllib.parse import unquote
@@ -15,12 +15,13 @@ from st_common.contracts import Contract
 from st_common.errors import ConflictError, ContractError, TransientError
 from st_common.observed import note_written
 from st_common.storage import refused_at
-from st_common.tables.active import commit
+from st_common.tables.active import active_files, commit, removals
 from st_common.tables.creation import made
 from st_common.tables.durable import sync_files, sync_log
 from st_common.tables.files import write_files
 from st_common.tables.handle import forget, required
 from st_common.tables.lock import locked
+from st_common.tables.reading import read
 from st_common.tables.selection import selected, taken_out
 from st_common.tables.shape import fit
 
@@ -138,6 +139,39 @@ def replace(
                 ],
                 marks,
             )
+        return required(path).version()
+
+    return _committed(path, once)
+
+
+def refile(
+    path: Path,
+    contract: Contract,
+    parts: Collection[str],
+    remade: Callable[[pa.Table], pa.Table],
+) -> int:
+    """Writes some partitions anew, in one commit; gives the table's newest version.
+
+    Who follows the table by its log passes over it: the new rows say what the old ones said.
+
+    Args:
+        path: the table's folder.
+        contract: of the table, which is partitioned by one column of text.
+        parts: the values of the partitions; the files of others stay.
+        remade: gives the rows to write for all that these hold; they are in no order.
+
+    Raises:
+        FairwayError: there is no table.
+        TransientError: somebody who does not hold the table's lock committed in between, again and again.
+    """
+    (by,) = contract.partition_by
+
+    def once() -> int:
+        table = made(path, contract, contract.arrow_schema())
+        old = [one for one in active_files(table) if dict(one.values)[by] in parts]
+        rows = remade(read(path, filters=[(by, "in", [*parts])], contract=contract))
+        new = write_files(path, fit(rows, contract), contract, data_change=False)
+        commit(table, [*new, *removals(old, data_change=False)])
         return required(path).version()
 
     return _committed(path, once)

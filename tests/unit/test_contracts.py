@@ -345,8 +345,13 @@ def test_a_position_is_finite_unless_its_object_is_gone():
 
 
 def test_a_feature_has_one_home():
+    """By each put of it: `d` was put twice, and is home once by each."""
     rows = pa.table(
-        {"fid": ["a", "a", "b", "c", "c"], "home": [True, False, False, True, True]}
+        {
+            "fid": ["a", "a", "b", "c", "c", "d", "d"],
+            "home": [True, False, False, True, True, True, True],
+            "put_number": [0, 0, 0, 7, 7, 0, 9],
+        }
     )
     assert broken_by("layers", "one_home_per_feature", rows) == 2
 

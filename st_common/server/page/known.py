@@ -80,7 +80,7 @@ class Known:
                 "features": shown.features,
                 "attribution": shown.attribution,
                 "kinds": dict(kinds[:_MOST_KINDS]),
-                "box": None if None in shown.box else shown.box,
+                "box": shown.box,
             }
         frame = layer_frame(asked, name)
         known = dict(self._layers[name])

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from st_common.answers.answers import answered
 from st_common.answers.live_places import LivePlaces
 from st_common.config.stream import StreamSettings
+from st_common.layers.rows import shapes_of
 from st_common.layers.table import AT_HOME, newest_version, read_rows
 from st_common.query.lookup import find
 from st_common.query.neighbours import Place, places_of
@@ -110,8 +111,7 @@ def _partners(asked: Parameters, query: str, plan: Plan) -> Iterator[_Feature]:
         filters=[*AT_HOME, ("fid", "in", fids)],
     )
     frame = layer_frame(asked, join.layer)
-    for row in rows.to_pylist():
-        shape = shapely.from_wkb(row["geometry"])
+    for row, shape in zip(rows.to_pylist(), shapes_of(rows), strict=True):
         feature = _feature("partner", shape, frame)
         feature["properties"] |= {"fid": row["fid"], "kind": row["kind"]}
         yield feature
