@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.batch.reprocess import BatchArm, Told
+from st_common.batch.searching import searched
 from st_common.batch.trial import Trial
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -64,7 +65,7 @@ def asked(
 
     Args:
         home: where log and tables lie.
-        stream: the settings of the stream that the plan is about.
+        stream: the settings of the stream that the plan is about; of a layer its newest version is asked.
         plan: what is asked.
         past: when; None: the last time of which everything is known.
 
@@ -78,6 +79,8 @@ def asked(
         FairwayError: fixes that the answer follows from were purged.
         LogError: a segment is missing or damaged.
     """
+    if stream.layer is not None:
+        return iter([_in_order(searched(home, stream, plan, past))])
     arm = BatchArm.of(home, stream, Trial(name=_QUERY, queries={_QUERY: plan}))
     last = _checked(home, stream.name, past)
     if past is None or past.since is None:
@@ -127,6 +130,11 @@ def _answer(arm: BatchArm, until: datetime) -> pa.Table:
     members = MEMBERS.empty_table()
     for told in _days(arm, [until]):
         members = _folded(told.changes, members)
+    return _in_order(members)
+
+
+def _in_order(members: pa.Table) -> pa.Table:
+    """The columns of an answer, sorted."""
     order = [("object", "ascending"), ("partner", "ascending")]
     return members.select(ANSWER).sort_by(order)
 

@@ -144,9 +144,11 @@ def write_asked(
     """
     from st_common.batch.asking import asked, shows_fields
     from st_common.cli.output import shown, write, write_growing, write_parquet
+    from st_common.query.relations import source_of
 
-    stream = context.stream(ctx, plan.stream)
-    tables = asked(context.home(ctx, must_exist=True), stream, plan, past)
+    home = context.home(ctx, must_exist=True)
+    stream = source_of(home, context.streams(ctx), plan)
+    tables = asked(home, stream, plan, past)
     if form == "parquet":
         write_parquet(tables)
     elif past is None or past.since is None:

@@ -55,6 +55,7 @@ from st_common.query.parameter_table import table_of
 from st_common.query.passing import passing_name
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
+from st_common.query.relations import source_of
 from st_common.query.registry import fitted
 from st_common.query.text import Statement, parse, select_of
 from st_common.query.tried import tried_plans
@@ -174,7 +175,7 @@ class HomeClient:
         if more or asked_for.op != "ask" or asked_for.plan is None:
             hint = "SELECT * FROM stream INSIDE .. AS OF '2024-05-01T12:00:00Z'"
             raise QueryError("expected one SELECT that stands alone", hint=hint)
-        stream = self._streams[asked_for.plan.stream]
+        stream = source_of(self._home, self._streams, asked_for.plan)
         return pa.concat_tables(
             asked(self._home, stream, asked_for.plan, asked_for.past)
         )

@@ -72,6 +72,8 @@ class StreamSettings:
         crs: the system of the coordinates: EPSG:4326, another EPSG system, or "planar" (no place on Earth). Queries
             with lengths need one in degrees or metres.
         query: the query whose rows feed the stream (`fairway capture`); while `running`, a process of its own does it.
+        layer: the layer whose features are the fixes; the first query FROM a layer declares such a stream, and nobody
+            need write one.
         time_unit: s, ms, us or ns since 1970, excel (days, as spreadsheets count), iso, rfc2822, or a format:
             "%d/%m/%Y %H:%M:%S" (docs/file-formats.md#times).
         time_zone: where clocks stand that show times without a zone: "Europe/Berlin", or "+01:00"; without it in UTC.
@@ -140,6 +142,7 @@ class StreamSettings:
     columns: Columns = field(metadata=key(table))
     crs: str = field(default="EPSG:4326", metadata=key(system))
     query: str | None = field(default=None, metadata=key(text))
+    layer: str | None = field(default=None, metadata=key(text))
     time_unit: str = field(default="iso", metadata=key(unit_of_time))
     time_zone: str | None = field(default=None, metadata=key(zone))
     attributes: Mapping[str, AttributeType] = field(

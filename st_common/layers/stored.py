@@ -115,6 +115,29 @@ def load_part(
     )
 
 
+def read_features(
+    home: Home,
+    layer: str,
+    version: int,
+    columns: Sequence[str],
+    part: Filters | None = None,
+) -> pa.Table:
+    """Columns of the features of a version of a layer, or of those of a part of it: a row each, sorted by fid.
+
+    Args:
+        home: where the table of the layer lies.
+        layer: its name.
+        version: of its table.
+        columns: of the table; `fid` and `home` come too.
+        part: only rows of which this holds; files that have none are not read.
+
+    Raises:
+        LayerError: as `load_index`.
+        TransientError: likewise.
+    """
+    return _features(home.table("layers", layer), version, [*columns], part)
+
+
 def load_outline(home: Home, layer: str, version: int) -> Outline | None:
     """Where the features of a version of a layer lie; held by this process for further calls.
 

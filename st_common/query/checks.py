@@ -19,6 +19,7 @@ from st_common.query.outer import columns_below, complaints_of_outer
 from st_common.query.pair_columns import NEAREST, names_pair, pair_names
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
+from st_common.query.relations import complaints_of_layer
 from st_common.query.transform_checks import complaints_of_transforms
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import complaints_of_tree, walk_all
@@ -41,6 +42,7 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
         yield from complaints_of_cells(plan, stream.space)
         yield from complaints_of_outer(plan, columns_below(plan, stream.attributes))
     yield from _of_order(plan)
+    yield from complaints_of_layer(plan, stream)
     extent = stream.columns.extent
     yield from complaints_of_middles(plan, stream.name, extent)
     if not stream.space.is_flat:

@@ -31,7 +31,9 @@ from st_common.query.moot import why_moot
 from st_common.query.names import resolved, stream_tables
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
+from st_common.query.plan_expressions import expressions_of
 from st_common.query.problem import Problem
+from st_common.query.relations import tags_before
 from st_common.query.shown import (
     Asked,
     Explained,
@@ -93,6 +95,7 @@ def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statem
 def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
     known: list[Statement] = []
     for statement in filter(None, map(partial(_with_name, draft), statements)):
+        _declare_layer(draft, statement)
         done = resolved(
             statement, draft.streams, draft.layers, draft.tags_of, draft.group_of
         )
@@ -105,6 +108,27 @@ def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
         draft.problems.extend(done.problems)
     draft.types.update(types_of(known, draft.streams))
     return known
+
+
+def _declare_layer(draft: Draft, statement: "Statement") -> None:
+    """Makes the stream of its features of a layer that FROM names, with the tags that the statement names.
+
+    A stream of the same name is what is meant.
+    """
+    plan = statement.plan
+    if plan is None:
+        return
+    name = found_table(plan.stream, stream_tables(draft.streams))
+    stream = draft.streams.get(name)
+    if stream is None:
+        layers = Tables(what="layer", names=draft.layers, group_of=draft.group_of)
+        name = found_table(plan.stream, layers)
+    if name not in draft.layers if stream is None else stream.layer is None:
+        return
+    before = draft.layer_tables.get(name) or draft.tables.get(name, {})
+    texts = [text for _, text in expressions_of(plan)]
+    table, settings = draft.layer_stream(name, texts, tags_before(before))
+    draft.layer_tables[name], draft.streams[name] = table, settings
 
 
 def _with_name(draft: Draft, statement: "Statement") -> "Statement | None":
@@ -175,6 +199,10 @@ def _carry_out(draft: Draft, statement: "Statement") -> None:
         beginning=statement.beginning,
     )
     draft.places[name] = statement.said_in
+    layer = draft.layer_tables.get(row.stream)
+    if layer is not None and statement.plan and draft.tables.get(row.stream) != layer:
+        draft.tables[row.stream] = layer
+        draft.layers_declared.append(row.stream)
     draft.add(row)
 
 

@@ -1,6 +1,6 @@
 """What statements would do to a home, as far as they were carried out on paper."""
 
-from collections.abc import Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +14,19 @@ from st_common.query.problem import Problem, did_you_mean
 from st_common.query.shown import ToShow
 from st_common.query.terms import Types
 
+LayerStream = Callable[
+    [str, Iterable[str], Iterable[str]], tuple[dict[str, Any], StreamSettings]
+]
+"""Gives the stream of a layer's features by its name, the expressions about it, and the tags that it has had."""
+
 _HINTED = 5
+
+
+def _no_layer(
+    layer: str, texts: Iterable[str], before: Iterable[str]
+) -> tuple[dict[str, Any], StreamSettings]:
+    """What gives the stream of a layer where none is known."""
+    raise KeyError(layer, texts, before)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +37,9 @@ class Draft:
     before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
     `created`, `replaced` and `removed` are names of areas. `tables` are the settings of the streams that were created,
     by name, likewise; statements make and drop `streams_created` and `streams_dropped`. Of all `streams`, also those
-    that the text itself makes, `settled` are in the settings. `shown` is what SHOW and EXPLAIN ask for, each at its
+    that the text itself makes, `settled` are in the settings. Of a layer that FROM names `layer_stream` gives the stream
+    of its features; `layer_tables` are the settings of those, and `layers_declared` those that a query is registered
+    about for the first time, or with other tags. `shown` is what SHOW and EXPLAIN ask for, each at its
     place.
     """
 
@@ -44,6 +58,9 @@ class Draft:
     removed: list[str] = field(default_factory=list)
     tables: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     settled: frozenset[str] = frozenset()
+    layer_stream: LayerStream = _no_layer
+    layer_tables: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    layers_declared: list[str] = field(default_factory=list)
     streams_created: list[str] = field(default_factory=list)
     streams_dropped: list[str] = field(default_factory=list)
     shown: list[ToShow] = field(default_factory=list)

@@ -45,6 +45,7 @@ from st_common.query.lookup import (
     logged_streams,
 )
 from st_common.query.problem import Problem, TextError
+from st_common.query.relations import stream_of_layer, tags_of
 from st_common.query.row_writing import Seeding, write_rows
 from st_common.query.shown import ToShow
 from st_common.uncollected import uncollected
@@ -154,7 +155,7 @@ def _files_of(draft: Draft) -> dict[str, bytes]:
     files = {}
     if draft.created or draft.replaced or draft.removed:
         files[AREAS] = areas_file(draft.areas.values())
-    if draft.streams_created or draft.streams_dropped:
+    if draft.streams_created or draft.streams_dropped or draft.layers_declared:
         files[STREAMS] = streams_file(draft.tables)
     return files
 
@@ -166,7 +167,8 @@ def _leases_with(home: Home, draft: Draft, lease: Lease) -> bytes:
         QueryError: it does something else as well, which would not end with the lease.
     """
     new = {row.name: row for row in draft.rows if row.op in ("register", "replace")}
-    if len(new) < len(draft.rows) or _files_of(draft):
+    does_more = _files_of(draft) and not draft.layers_declared
+    if len(new) < len(draft.rows) or does_more:
         raise QueryError(
             "an ephemeral text registers queries, and does nothing else",
             hint="put other statements into a text of their own",
@@ -353,6 +355,14 @@ def _registered(
     return known(home, logged_streams(home), store=False).latest()
 
 
+def _names_layer(
+    statement: "Statement", streams: "Mapping[str, StreamSettings]"
+) -> bool:
+    """Whether a statement may name a layer: behind JOIN, or as what FROM names that is no stream."""
+    plan = statement.plan
+    return plan is not None and (plan.join is not None or plan.stream not in streams)
+
+
 _SEES_PLANS = ("show", "explain", "replace_area")
 
 
@@ -367,10 +377,10 @@ def _draft(
 ) -> Draft:
     known = (
         tuple(layers(home))
-        if any(one.plan and one.plan.join for one in statements)
+        if any(_names_layer(one, streams) for one in statements)
         else ()
     )
-    tags_of, tables = partial(_tags_of, home), created_streams(home)
+    tables = created_streams(home)
     of_home = HomeAreas(home)
     return Draft(
         streams=Streams(streams, broken_of(streams)),
@@ -378,17 +388,10 @@ def _draft(
         latest=latest,
         owner=owner,
         arrival_us=arrival_us,
-        tags_of=tags_of,
+        tags_of=partial(tags_of, home),
         feature_of=of_home.feature,
         group_of=of_home.group_of,
         tables=tables,
+        layer_stream=partial(stream_of_layer, home, streams),
         settled=frozenset({*streams} - {*tables}),
     )
-
-
-def _tags_of(home: Home, layer: str) -> set[str]:
-    """The names of the tags that the features of a layer have."""
-    from st_common.layers.table import read_rows
-
-    tags = read_rows(home, layer, columns=["tags"])["tags"]
-    return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}
