@@ -17,8 +17,10 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from st_common.geometry.apart import distances
 from st_common.geometry.borders import near_around
 from st_common.geometry.circles import box_around
+from st_common.geometry.longitudes import turned
 from st_common.geometry.near import outlines
 from st_common.geometry.space import Space
 
@@ -28,6 +30,7 @@ Bools = npt.NDArray[np.bool_]
 Shapes = npt.NDArray[np.object_]
 Pairs = tuple[Ints, Ints]
 
+_AREA = 2
 _ENDLESS = 1e300
 _SIDE_DEG = 1.0
 """Between corners so far apart a straight side leaves a circle on the globe by less than 0.5 % of its radius."""
@@ -185,6 +188,32 @@ class Discs:
         return np.asarray(
             np.bincount(pair[~is_in], minlength=len(element)) == 0, np.bool_
         )
+
+
+def distances_from(
+    shapes: Shapes, which: Ints, x: Floats, y: Floats, *, space: Space
+) -> Floats:
+    """How far the point of each pair is from its geometry the shortest way around: 0 inside an area; float64[n].
+
+    Args:
+        shapes: object[g].
+        which: int64[n], the geometry of each pair.
+        x: float64[n], longitude in degrees or a planar coordinate; `y` likewise.
+        y: see `x`.
+        space: what coordinates mean.
+
+    Returns:
+        Metres, or the unit of the plane, as exact as `apart.distances`; NaN where the point or the geometry is nowhere.
+    """
+    lines = outlines(shapes)
+    far = distances(lines, which, x, y, space=space)
+    beyond = space.reaching_across(x, space.reach(y, far)[0])
+    other = distances(lines, which[beyond], turned(x[beyond]), y[beyond], space=space)
+    far[beyond] = np.fmin(far[beyond], other)
+    areas = np.flatnonzero(shapely.get_dimensions(shapes)[which] == _AREA)
+    held = shapely.intersects_xy(shapes[which[areas]], x[areas], y[areas])
+    far[areas[held]] = 0.0
+    return far
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

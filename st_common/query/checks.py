@@ -44,7 +44,9 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     yield from _of_order(plan)
     yield from complaints_of_layer(plan, stream)
     extent = stream.columns.extent
-    yield from complaints_of_middles(plan, stream.name, extent)
+    yield from complaints_of_middles(
+        plan, stream.name, extent, is_layer=stream.layer is not None
+    )
     if not stream.space.is_flat:
         yield from complaints_of_places(plan)
     if plan.by_ticks and not stream.moving:

@@ -6,6 +6,12 @@ from dataclasses import replace
 from st_common.query.comparing import Transform
 from st_common.query.complaint import Complaint
 from st_common.query.frame import Frame
+from st_common.query.neighbours import (
+    GroupNearest,
+    Nearest,
+    Neighbours,
+    ReverseNearest,
+)
 from st_common.query.plan import Plan
 from st_common.regions.by_extent import ByExtent, Extent
 from st_common.regions.forecast import Forecast
@@ -25,6 +31,9 @@ def with_extent(plan: Plan, extent: Extent) -> Plan:
         plan: a plan as it was written.
         extent: what the elements of its stream are.
     """
+    near = plan.neighbours
+    if extent == "shape" and isinstance(near, Nearest) and near.extent != extent:
+        plan = replace(plan, neighbours=replace(near, extent=extent))
     if plan.inside is None:
         return plan
     region = _asked(plan.inside, extent)
@@ -67,7 +76,7 @@ def complaints_of_extents(plan: Plan) -> Iterator[Complaint]:
 
 
 def complaints_of_middles(
-    plan: Plan, stream: str, extent: Extent
+    plan: Plan, stream: str, extent: Extent, *, is_layer: bool
 ) -> Iterator[Complaint]:
     """What asks about places, on a stream whose elements are more than one: a middle says too little of them.
 
@@ -75,11 +84,12 @@ def complaints_of_middles(
         plan: a plan, whose region is asked as `with_extent` says.
         stream: the name of its stream.
         extent: what the elements of the stream are.
+        is_layer: whether they are the features of a layer, of which the nearest are found by their shapes.
     """
     if not extent:
         return
     what = "geometries" if extent == "shape" else "boxes"
-    for at, name in _of_places(plan):
+    for at, name in _of_places(plan, is_layer=is_layer):
         yield Complaint(
             at=at,
             message=f"{name} looks at places, and the elements of stream {stream!r} are {what}",
@@ -87,7 +97,7 @@ def complaints_of_middles(
         )
 
 
-def _of_places(plan: Plan) -> Iterator[tuple[str, str]]:
+def _of_places(plan: Plan, *, is_layer: bool) -> Iterator[tuple[str, str]]:
     """The clauses of a plan that look at places alone, each with what it is called."""
     join, pairs, frame = plan.join, plan.pairs, plan.frame
     is_extent = isinstance(plan.inside, ByExtent)
@@ -96,7 +106,8 @@ def _of_places(plan: Plan) -> Iterator[tuple[str, str]]:
         ("inside", "INSIDE a region that goes with an object"): isinstance(
             plan.inside, MovingRegion
         ),
-        ("knn", "KNN"): plan.neighbours,
+        ("knn", _NEIGHBOURS[type(plan.neighbours)]): plan.neighbours
+        and not (is_layer and _looks_at_shapes(plan.neighbours)),
         ("layer", "a join with a layer"): join and join.predicate != "equals",
         ("layer", "ST_DWithin"): pairs and pairs.distance_m is not None,
         ("layer", "NEAREST"): pairs and pairs.nearest,
@@ -106,6 +117,20 @@ def _of_places(plan: Plan) -> Iterator[tuple[str, str]]:
         ("using", "COMPARE WITH"): not is_extent and plan.compare,
     }
     return (name for name, is_asked in asked.items() if is_asked)
+
+
+_NEIGHBOURS = {
+    type(None): "KNN",
+    Nearest: "KNN",
+    GroupNearest: "GROUP KNN",
+    ReverseNearest: "REVERSE KNN",
+}
+
+
+def _looks_at_shapes(neighbours: Neighbours) -> bool:
+    """Whether the nearest ones are found by their extents: from a place, which is a point."""
+    is_nearest = isinstance(neighbours, Nearest) and bool(neighbours.extent)
+    return is_nearest and neighbours.place.focal is None
 
 
 def _slides_by_space(frame: Frame) -> bool:

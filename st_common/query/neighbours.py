@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from st_common.record import values_of
+from st_common.regions.by_extent import Extent
 
 Total = Literal["sum", "max", "min"]
 
@@ -19,10 +20,14 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nearest:
-    """The `k` objects that are nearest to a place; of equally far ones those whose id comes first as text."""
+    """The `k` objects that are nearest to a place; of equally far ones those whose id comes first as text.
+
+    With an `extent` the nearest point of each element counts, on a stream whose elements are of that kind.
+    """
 
     k: int
     place: Place
+    extent: Extent = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,6 +72,8 @@ def neighbours_to_json(neighbours: Neighbours) -> dict[str, Any]:
         value["places"] = [values_of(place) for place in neighbours.places]
     else:
         value["place"] = values_of(neighbours.place)
+    if isinstance(neighbours, Nearest) and not neighbours.extent:
+        del value["extent"]  # younger than many logs
     return value
 
 

@@ -121,6 +121,13 @@ def elements_of(readings: Readings, extent: Extent) -> Elements:
     return Elements(bounds=np.where(known[:, None], sides, places))
 
 
+def shapes_of(readings: Readings) -> np.ndarray:
+    """The geometries of fixes whose elements are shapes; object[n], its place of one that has none, None of nowhere."""
+    shapes = elements_of(readings, "shape").shapes
+    assert shapes is not None  # noqa: S101 - they are not boxes
+    return shapes
+
+
 def _of_shapes(wkt: np.ndarray, places: np.ndarray) -> Elements:
     nowhere = np.isnan(places[:, 0])
     shapes = np.asarray(shapely.from_wkt(wkt), object)

@@ -65,7 +65,7 @@ def kind_of(plan: Plan) -> str | None:
         return _PAIRS
     if plan.neighbours is not None:
         if isinstance(plan.neighbours, Nearest):
-            return "nearest"
+            return "nearest_extent" if plan.neighbours.extent else "nearest"
         return "group" if isinstance(plan.neighbours, GroupNearest) else "reverse"
     return plan.inside.kind if isinstance(plan.inside, MovingRegion) else None
 

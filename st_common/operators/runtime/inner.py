@@ -138,6 +138,7 @@ def world_of(turn: Turn, fixes: Present) -> World:
         alive=fixes.alive,
         ids=turn.objects.ids,
         space=turn.settings.space,
+        shapes_of=fixes.shapes_of,
     )
 
 

@@ -26,6 +26,7 @@ _OF_KINDS = {
     "moving_circle": "circles that go with objects",
     "moving_combined": "AND, OR, NOT of regions that go with objects",
     "nearest": "k nearest",
+    "nearest_extent": "k nearest elements with an extent",
     "group": "k nearest to groups",
     "reverse": "reverse nearest",
 }

@@ -30,6 +30,11 @@ def _no_ints() -> Ints:
     return np.empty(0, np.int64)
 
 
+def _no_shapes(objects: Ints) -> npt.NDArray[np.object_]:
+    """What gives the geometries of objects where no kind asks for any."""
+    return np.full(len(objects), None, object)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class World:
     """All objects of a stream by number, at one moment; n of them.
@@ -42,6 +47,7 @@ class World:
         selection: which objects satisfy the rules of the queries, where and inside. It belongs to the moment, not to
             the queries: criteria that are kept name rules by number, so that a number must mean the same rule as long
             as criteria are kept that name it.
+        shapes_of: gives the geometries of some objects (int64[m]), of those that kinds of extents ask about; object[m].
         vx: float64[n], coordinates per second, NaN when unknown; `vy` likewise. Empty where no kind asks.
     """
 
@@ -53,6 +59,7 @@ class World:
     selection: Selection = EVERYONE
     vx: Floats = field(default_factory=_no_floats)
     vy: Floats = field(default_factory=_no_floats)
+    shapes_of: Callable[[Ints], npt.NDArray[np.object_]] = _no_shapes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

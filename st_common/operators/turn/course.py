@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 
 from st_common.operators.expressions.readings import Readings
+from st_common.operators.matching.extents import shapes_of
 from st_common.operators.skeleton.world import World
 from st_common.operators.state.fixes import ALIVE, READING
 from st_common.operators.state.taken import taken
@@ -223,6 +224,10 @@ class Course:
         """
         return self.values.masks(texts, self.place[versions], among=among)
 
+    def shapes_of(self, versions: np.ndarray) -> np.ndarray:
+        """The geometries of some versions, where elements are shapes; object[n]."""
+        return shapes_of(self.readings(versions))
+
     @cached_property
     def world(self) -> World:
         """The versions as objects of a world; versions of one object are several objects there, with the same id."""
@@ -232,6 +237,7 @@ class Course:
             alive=self.alive,
             ids=self._ids,
             space=self._turn.settings.space,
+            shapes_of=self.shapes_of,
         )
 
     @cached_property
@@ -259,6 +265,7 @@ class Now:
             np.full(len(fixes), BEFORE),
             np.ones(len(fixes), np.int64),
         )
+        self.shapes_of = fixes.shapes_of
         self.tick[objects] = 0
         self.changed = (self.tick == 0)[None]
 

@@ -12,15 +12,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from st_common.geometry.elements import distances_from
 from st_common.operators.arrays.keys import packed
 from st_common.operators.arrays.ranked import ranks_of_texts
+from st_common.operators.skeleton.kind_queries import KindQueries
 from st_common.operators.turn.lookups import Lookups
 from st_common.operators.turn.turn import Turn
 from st_common.operators.turn.valid import Placed
 from st_common.query.near_columns import DISTANCE, RANK
 from st_common.runs import is_first, ranks_of
 
-_KIND = "nearest"
+_KIND, _OF_EXTENTS = "nearest", "nearest_extent"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,23 +97,37 @@ def nearness(turn: Turn, lookups: Lookups, fixes: Placed, held: Held) -> Ranked:
         fixes: where objects are.
         held: whole answers of queries with `KNN (k, ..)`: ranks are among the members of a cell.
     """
-    ends = *_places(turn, lookups, fixes, held), fixes.x[held.row], fixes.y[held.row]
-    space = turn.settings.space
+    far, measured = _measured(turn, lookups, fixes, held)
     names = ranks_of_texts(turn.objects.ids.take(pa.array(held.object)))
-    order = np.lexsort((names, space.rank(*ends), held.cell))
+    order = np.lexsort((names, far, held.cell))
     rank = np.empty(len(order), np.int64)
     rank[order] = ranks_of(is_first(held.cell[order])) + 1
     key = packed(held.cell, held.object)
     by_key = np.argsort(key)
-    near = Nearness(rank=rank[by_key], distance=space.distance(*ends)[by_key])
+    near = Nearness(rank=rank[by_key], distance=measured[by_key])
     return Ranked(key=key[by_key], near=near)
 
 
-def _places(
+def _measured(
     turn: Turn, lookups: Lookups, fixes: Placed, held: Held
 ) -> tuple[np.ndarray, np.ndarray]:
+    """What members are ordered by, and how far they are; float64[m]. All queries of a stream ask of extents, or none."""
+    space, extents = turn.settings.space, _OF_EXTENTS in turn.known.kinds
+    known = turn.known.kinds[_OF_EXTENTS if extents else _KIND]
+    x, y = _places(known, lookups, fixes, held)
+    if extents:
+        which = np.arange(len(held.row))
+        shapes = fixes.shapes_of(held.row)
+        far = distances_from(shapes, which, x, y, space=space)
+        return np.round(far, space.decimals), far
+    ends = x, y, fixes.x[held.row], fixes.y[held.row]
+    return space.rank(*ends), space.distance(*ends)
+
+
+def _places(
+    known: KindQueries, lookups: Lookups, fixes: Placed, held: Held
+) -> tuple[np.ndarray, np.ndarray]:
     """The place that the query of each member measures from: a point, or where its object is at the tick."""
-    known = turn.known.kinds[_KIND]
     table = lookups.table(known)
     which = np.searchsorted(known.numbers, held.query)
     x, y, focal = table.x[which], table.y[which], table.focal[which]

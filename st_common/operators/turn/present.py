@@ -9,6 +9,7 @@ import pyarrow as pa
 from st_common.operators.expressions import readings
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.expressions.values import Values
+from st_common.operators.matching.extents import shapes_of
 from st_common.operators.state.fixes import (
     ALIVE,
     ENDED,
@@ -189,6 +190,10 @@ class Present:
             attributes=taken(self._attributes, self.place[objects]),
             **columns,
         )
+
+    def shapes_of(self, objects: np.ndarray) -> np.ndarray:
+        """The geometries of some objects, where elements are shapes; object[n]."""
+        return shapes_of(self.readings(objects))
 
     def sample(self, objects: np.ndarray) -> Sample:
         """The last fixes of some objects (int64[n]), to be asked about."""

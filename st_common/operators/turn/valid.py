@@ -22,6 +22,9 @@ class Placed(Protocol):
     before_x: np.ndarray
     before_y: np.ndarray
 
+    def shapes_of(self, rows: np.ndarray) -> np.ndarray:
+        """The geometries in some rows (int64[n]), where elements are shapes; object[n]."""
+
     def at_ticks(self, objects: np.ndarray, ticks: np.ndarray) -> np.ndarray:
         """The row of each object (int64[n]) at a tick (int64[n], its place); int64[n]."""
 

@@ -8,6 +8,7 @@ from st_common.operators.skeleton.kinds.moving_box import MovingBoxes
 from st_common.operators.skeleton.kinds.moving_circle import MovingCircles
 from st_common.operators.skeleton.kinds.moving_combined import MovingCombined
 from st_common.operators.skeleton.kinds.nearest import Nearest
+from st_common.operators.skeleton.kinds.nearest_extent import NearestExtent
 from st_common.operators.skeleton.kinds.reverse import Reverse
 from st_common.operators.skeleton.world import Kind
 
@@ -16,6 +17,7 @@ KINDS: dict[str, Kind] = {
     "moving_circle": MovingCircles(),
     "moving_combined": MovingCombined(),
     "nearest": Nearest(),
+    "nearest_extent": NearestExtent(),
     "reverse": Reverse(),
     "group": Group(),
 }
