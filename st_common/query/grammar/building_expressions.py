@@ -12,7 +12,7 @@ from st_common.query.grammar.located import (
     number_literal,
     text_literal,
 )
-from st_common.query.grammar.nodes import Exists, Intersects, Near, Within
+from st_common.query.grammar.nodes import Exists, Intersects, Near, Point, Within
 from st_common.query.grammar.tokens import Token
 
 TYPES = {
@@ -195,6 +195,9 @@ class BuildingExpressions:
             inner, outer = (right, left) if name == "ST_CONTAINS" else (left, right)
             made = Within(this=inner, expression=outer)
         return at(made, word, parts[-1])
+
+    def point(self, parts: Parts) -> exp.Expr:
+        return at(Point(expressions=[parts[2], parts[4]]), parts[0], parts[-1])
 
     def case(self, parts: Parts) -> exp.Expr:
         ifs = [part for part in parts if isinstance(part, exp.If)]

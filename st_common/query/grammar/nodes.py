@@ -262,6 +262,12 @@ class Near(exp.Expression):
     }
 
 
+class Point(exp.Expression):
+    """ST_Point(x, y): its expressions are two quantities."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"expressions": True}
+
+
 class Exists(exp.Expression):
     """EXISTS (SELECT 1 FROM .. WHERE ..): `this` is a join with what stands behind FROM, on what WHERE says."""
 

@@ -31,6 +31,7 @@ from st_common.query.lowering.join import layer_join_of, pair_join_of
 from st_common.query.lowering.options import options_of
 from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.own_region import with_own_region
+from st_common.query.lowering.near_place import with_circle
 from st_common.query.lowering.quantity import window_of
 from st_common.query.lowering.rows_below import with_rows_below
 from st_common.query.lowering.scope import Scope, stream_of, with_labels
@@ -82,6 +83,7 @@ def lowered(select: exp.Expr, areas: Areas, gathered: Gathered) -> Lowered | Non
     if isinstance(source, Rows):
         return _above_rows(select, source, areas, gathered)
     gathered.attempt(lambda: with_own_region(select), None)
+    gathered.attempt(lambda: with_circle(select), None)
     fields = _alone(select, source, areas, gathered)
     choice = choice_of(select, gathered)
     if select.meta.get(INCOMPLETE):
