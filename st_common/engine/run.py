@@ -2,7 +2,8 @@
 
 import dataclasses
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -10,6 +11,7 @@ from st_common.engine.archive import Archive
 from st_common.engine.archive_queue import ArchiveQueue
 from st_common.engine.archiver import archiving
 from st_common.engine.committing import Committing
+from st_common.engine.layer_feed import LayerFeed
 from st_common.engine.lease_watch import LeaseWatch
 from st_common.engine.local import LocalEngine
 from st_common.engine.owner import Owner, owned, pulsing
@@ -86,7 +88,15 @@ def follow(
     with archiving(archive):
         try:
             leases = LeaseWatch(home, stream.name)
-            attend(engine, owner, archive, leases, until_idle=until_idle)
+            feed = None if stream.layer is None else LayerFeed(home, stream)
+            attend(
+                engine,
+                owner,
+                archive,
+                leases,
+                until_idle=until_idle,
+                feed=feed and partial(_fed, engine, feed, at_once=until_idle),
+            )
             engine.close()
         finally:
             engine.abandon()
@@ -101,10 +111,11 @@ def attend(
     leases: LeaseWatch,
     *,
     until_idle: bool,
+    feed: Callable[[], bool] | None = None,
 ) -> None:
     """Has an engine follow its log until it is asked to stop; with `until_idle` until the log's end is reached.
 
-    Queries whose leases end are dropped meanwhile.
+    Queries whose leases end are dropped meanwhile. Where all is read, `feed` may append more, and says whether it did.
     """
     busy_s = time.monotonic()
     while not owner.stop_wanted():
@@ -117,7 +128,7 @@ def attend(
         owner.phase = Phase.WAITING
         beat(engine, owner, "running" if busy else "idle")
         # Asked only when all of the log is read, for a clock row makes late what is still in front of it.
-        if busy or engine.keep_time():
+        if busy or engine.keep_time() or (feed is not None and feed()):
             owner.phase = Phase.BATCH
             busy_s = time.monotonic()
             if waits:
@@ -127,6 +138,11 @@ def attend(
             break
         time.sleep(pause_s(time.monotonic() - busy_s))
         owner.phase = Phase.BATCH
+
+
+def _fed(engine: LocalEngine, feed: LayerFeed, *, at_once: bool) -> bool:
+    """Whether the layer of a stream has brought more into its log."""
+    return feed.look(engine.state, at_once=at_once)
 
 
 def pause_s(quiet_s: float) -> float:
