@@ -11,6 +11,7 @@ they are read are told together. Behind the records stands a clock row, so that 
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -84,6 +85,7 @@ class LayerFeed:
         if table is None:
             return False
         now = stream_of_table(self._stream.name, table, Path(FILE))
+        now = replace(now, id_key=self._stream.id_key)
         if now.attributes.keys() <= self._stream.attributes.keys():
             return False
         self._stream = now
@@ -97,12 +99,12 @@ class LayerFeed:
             b"".join(packed(records)), self._stream, arrival_us=at_us
         ).fixes.combine_chunks()
         parts = []
-        changed, gone = differences(fixes, state)
+        changed, gone = differences(fixes, state.of_key(self._stream.id_key))
         if changed.any():
             rows = fixes["row"].to_numpy()[changed]
             parts.append(records.take(pa.array(rows)))
         if len(gone):
-            parts.append(records_of_gone(gone, at_us=at_us))
+            parts.append(records_of_gone(gone, self._stream, at_us=at_us))
         if not parts:
             return False
         payloads = [one for part in parts for one in _segments(part)]
@@ -113,7 +115,7 @@ class LayerFeed:
         return True
 
 
-def differences(fixes: pa.Table, state: State) -> tuple[Bools, pa.Array]:
+def differences(fixes: pa.Table, state: State) -> tuple[Bools, list[str]]:
     """What the features of a version have that the last fixes have not.
 
     Args:
@@ -137,7 +139,7 @@ def differences(fixes: pa.Table, state: State) -> tuple[Bools, pa.Array]:
     here = np.zeros(len(last), np.bool_)
     here[numbers[numbers >= 0]] = True
     gone = np.flatnonzero((last.status == ALIVE) & ~here)
-    return ~same, state.objects.ids.take(pa.array(gone))
+    return ~same, state.objects.ids.take(pa.array(gone)).to_pylist()
 
 
 def _equal(one: pa.Array, other: pa.Array) -> Bools:

@@ -7,7 +7,7 @@
 So a layer is asked by the same clauses, operators and laws as a stream of elements with an extent (docs/adr/0111).
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -123,14 +123,27 @@ def records_of(
     return pa.table({**columns, **named, **_stamps(len(rows), at_us, gone=False)})
 
 
-def records_of_gone(fids: pa.Array, *, at_us: int) -> pa.Table:
-    """Records that say that features have gone.
+def records_of_gone(
+    fids: Sequence[str], stream: StreamSettings, *, at_us: int
+) -> pa.Table:
+    """Records that say that features have gone; all else in them is null.
 
     Args:
-        fids: string[n].
+        fids: n ids.
+        stream: as for `records_of`.
         at_us: the event time of the records, us UTC.
     """
-    return pa.table({"fid": fids, **_stamps(len(fids), at_us, gone=True)})
+    count = len(fids)
+    named = (one for one in stream.columns.attributes.values() if one.startswith(_TAG))
+    nothing = dict.fromkeys(("kind", *named), pa.nulls(count, pa.string()))
+    return pa.table(
+        {
+            "fid": pa.array(fids, pa.string()),
+            "geometry": pa.nulls(count, pa.binary()),
+            **nothing,
+            **_stamps(count, at_us, gone=True),
+        }
+    )
 
 
 def _looked_up(tags: pa.Array | None, name: str) -> pa.Array:

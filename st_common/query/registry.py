@@ -45,7 +45,7 @@ from st_common.query.lookup import (
     logged_streams,
 )
 from st_common.query.problem import Problem, TextError
-from st_common.query.relations import stream_of_layer, tags_of
+from st_common.query.relations import carry_tags, stream_of_layer, tags_of
 from st_common.query.row_writing import Seeding, write_rows
 from st_common.query.shown import ToShow
 from st_common.uncollected import uncollected
@@ -137,6 +137,8 @@ def _written(
     files = _files_of(draft)
     if lease is not None:
         files[LEASES] = _leases_with(home, draft, lease)
+    for layer in draft.layers_declared:
+        carry_tags(home, draft.streams[layer], arrival_us)
     rows = write_rows(home, draft.rows, arrival_us, files, seeding, before_writing)
     return Outcome(
         rows=tuple(rows),

@@ -30,11 +30,12 @@ NOT_OF_LAYERS: Mapping[tuple[str, str], Callable[[Plan], object]] = {
     ("window", "WINDOW above rows"): lambda plan: plan.outer and plan.outer.window,
     ("frame", "a window in brackets"): lambda plan: plan.frame,
     ("emit", "WITH VALID UNTIL"): lambda plan: plan.valid_until,
-    ("emit", "EMIT EVERY"): lambda plan: plan.emit == "every",
     ("emit", "RSTREAM"): lambda plan: plan.emit == "rstream",
 }
 """What a layer does not take, by the clause that an error points at and what it is called: what makes it of a plan."""
 
+NO_FEATURE = "no feature"
+"""What the object is called that carries tags; it is gone from the beginning."""
 _OWN = ("fid", "kind")  # the attributes of every feature
 _WHY = "features of a layer do not move: they come, change and go with its versions"
 
@@ -130,6 +131,27 @@ def source_of(
         return stream
     texts = [text for _, text in expressions_of(plan)]
     return stream_of_layer(home, streams, plan.stream, texts)[1]
+
+
+def carry_tags(home: Home, stream: StreamSettings, now_us: int) -> None:
+    """Has the log of a layer's stream say which tags are attributes from here on, before a query names them.
+
+    A query can be judged on an attribute that some record had, so there is one, about a feature that is none. A log
+    without records needs it not: its first ones have all tags.
+
+    Args:
+        home: where the log lies.
+        stream: the settings, with the tags.
+        now_us: when it arrives, us UTC.
+    """
+    from st_common.formats.arrow_rows import packed
+    from st_common.layers.relation import records_of_gone  # imports Delta
+    from st_common.log.record_settings import log_for
+
+    log = log_for(home, stream)
+    if any(not one.control for one in log.segments(log.first())):
+        none = records_of_gone([NO_FEATURE], stream, at_us=now_us)
+        log.append(b"".join(packed(none)), arrival_us=now_us)
 
 
 def tags_of(home: Home, layer: str) -> set[str]:
