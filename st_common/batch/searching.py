@@ -57,7 +57,7 @@ def searched(
         past: None; a layer keeps no times.
 
     Returns:
-        Rows as `history.fold` gives them, of the query "asked", in no order.
+        Rows as `history.fold` gives them, of the query "asked", in no order; all are members since now.
 
     Raises:
         LayerError: there is no such layer.
@@ -70,20 +70,26 @@ def searched(
             hint="leave AS OF and BETWEEN out: the newest version is asked",
         )
     version = required_version(home, stream.layer or stream.name)
-    at_us = time.time_ns() // 1000
+    at_us, tick_us = time.time_ns() // 1000, round(1_000_000 * stream.tick_s)
     parts = parts_asked(plan, stream)
     rows = [records_of(home, stream, version, at_us=at_us, part=one) for one in parts]
     registration = Register(query=_QUERY, version=1, plan=plan.to_json())
-    over = Clock(ts_us=at_us + round(2_000_000 * stream.tick_s))  # behind the next tick
+    # The query is there before the features, at a time before theirs; a tick lies between them and the end.
+    begin, end = (Clock(ts_us=at_us + ticks * tick_us) for ticks in (-2, 2))
     packets = [
-        control_packet(0, to_bytes(registration)),
-        _packet(1, _once(pa.concat_tables(rows)), stream, at_us),
-        control_packet(2, to_bytes(over)),
+        control_packet(0, to_bytes(begin)),
+        control_packet(1, to_bytes(registration)),
+        _packet(2, _once(pa.concat_tables(rows)), stream, at_us),
+        control_packet(3, to_bytes(end)),
     ]
     done = step(State(), packets, step_settings(stream), layers_of(home, stream))
     for failure in done.failures:
         raise QueryError(f"the query cannot be judged: {failure.why}")
-    return fold(settled([done.changes]))
+    members = fold(settled([done.changes]))
+    since = members.schema.get_field_index("since_ts")
+    stamps = pa.repeat(pa.scalar(at_us, pa.int64()), len(members))
+    field = members.schema.field(since)
+    return members.set_column(since, field, stamps.cast(field.type))
 
 
 def _packet(

@@ -370,7 +370,7 @@ def selected(
     plan, fixes = query.plan, history.fixes.take(found.rows)
     if names_near(text) and isinstance(plan.neighbours, Nearest):
         alive = _alive_at(query, history, moment)
-        rank, far = nearness(plan.neighbours.place, history.fixes.take(alive), fixes)
+        rank, far = nearness(plan.neighbours, history.fixes.take(alive), fixes)
         said = {RANK: objects(rank), DISTANCE: objects(far)}
         return list(fixes.of.of_features(text, fixes.rows, said))
     if plan.join is not None and names_pair(text):

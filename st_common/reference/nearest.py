@@ -7,17 +7,20 @@ decides, as text. An object is in a reverse answer when the place is (one of) it
 """
 
 import numpy as np
+import shapely
 
 from st_common.query.neighbours import (
     GroupNearest,
     Nearest,
     Neighbours,
-    Place,
     ReverseNearest,
     places_of,
 )
 from st_common.reference.columns import Fixes
+from st_common.reference.extents import elements_of
 from st_common.reference.metric import Bools, Floats, Members
+from st_common.reference.shapes import from_shapes
+from st_common.regions.registry import ByExtent, Circle
 
 _DIGITS = {True: 9, False: 3}
 """So many digits of a sum count: of the plane's unit, or of metres on degrees."""
@@ -45,6 +48,9 @@ def neighbours(wanted: Neighbours, fixes: Fixes, eligible: Members) -> Members:
 def totals(wanted: Nearest | GroupNearest, fixes: Fixes) -> Floats:
     """What objects are compared by, f64[n]: the rank to the place, or of those to all places what is asked for."""
     metric, places = fixes.metric, [fixes.place_of(one) for one in places_of(wanted)]
+    if isinstance(wanted, Nearest) and wanted.extent:
+        (place,) = places
+        return np.round(of_extents(wanted, fixes, *place), _DIGITS[metric.is_flat])
     if isinstance(wanted, GroupNearest) and wanted.total == "sum":
         each = [metric.distance(fixes.x, fixes.y, *place) for place in places]
         return np.asarray(np.round(np.sum(each, axis=0), _DIGITS[metric.is_flat]))
@@ -53,24 +59,39 @@ def totals(wanted: Nearest | GroupNearest, fixes: Fixes) -> Floats:
     return np.asarray(np.min(ranks, axis=0) if is_least else np.max(ranks, axis=0))
 
 
+def of_extents(wanted: Nearest, fixes: Fixes, x: float, y: float) -> Floats:
+    """How far the nearest point of each element is from a place, 0 in an area; f64[n]."""
+    region = ByExtent(
+        part=Circle(x=x, y=y, radius_m=0.0), how="intersects", extent=wanted.extent
+    )
+    elements, count = elements_of(region, fixes), len(fixes)
+    far = from_shapes(elements, np.full(count, x), np.full(count, y), fixes.metric)
+    far[shapely.intersects_xy(elements, x, y)] = 0.0
+    return far
+
+
 def nearness(
-    place: Place, fixes: Fixes, members: Fixes
+    wanted: Nearest, fixes: Fixes, members: Fixes
 ) -> tuple[list[int], list[float]]:
     """Which of the nearest each member is, from 1 on, and how far it is from the place; of equal ones ids decide.
 
     Args:
-        place: that of the neighbours; a focal object is among the fixes.
+        wanted: the neighbours; a focal object is among the fixes.
         fixes: all objects that live.
         members: those that are the nearest, in any order.
     """
     if not len(members):
         return [], []  # perhaps because the focal object does not live
-    metric, (x, y) = fixes.metric, fixes.place_of(place)
-    ranks = metric.rank(members.x, members.y, x, y).tolist()
+    metric, (x, y) = fixes.metric, fixes.place_of(wanted.place)
+    if wanted.extent:
+        measured = of_extents(wanted, members, x, y)
+        ranks = np.round(measured, _DIGITS[metric.is_flat]).tolist()
+    else:
+        measured = metric.distance(members.x, members.y, x, y)
+        ranks = metric.rank(members.x, members.y, x, y).tolist()
     ordered = sorted(range(len(ranks)), key=lambda row: (ranks[row], members.ids[row]))
     nth = dict(zip(ordered, range(1, len(ranks) + 1), strict=True))
-    far = metric.distance(members.x, members.y, x, y).tolist()
-    return [nth[row] for row in range(len(ranks))], far
+    return [nth[row] for row in range(len(ranks))], measured.tolist()
 
 
 def first(k: int, far: Floats, fixes: Fixes, eligible: Bools) -> Bools:
