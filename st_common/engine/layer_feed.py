@@ -24,8 +24,8 @@ from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.decode import decode
 from st_common.formats.arrow_rows import packed
-from st_common.layers.announce import newest_version
 from st_common.layers.relation import records_of, records_of_gone
+from st_common.layers.table import newest_version
 from st_common.log.control import write_clock
 from st_common.log.record_settings import log_for
 from st_common.operators.state.fixes import ALIVE

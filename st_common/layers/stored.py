@@ -135,7 +135,7 @@ def read_features(
         LayerError: as `load_index`.
         TransientError: likewise.
     """
-    return _features(home.table("layers", layer), version, [*columns], part)
+    return _features(home, layer, version, [*columns], part)
 
 
 def load_outline(home: Home, layer: str, version: int) -> Outline | None:

@@ -156,7 +156,7 @@ def carry_tags(home: Home, stream: StreamSettings, now_us: int) -> None:
 
 def tags_of(home: Home, layer: str) -> set[str]:
     """The names of the tags that the features of a layer have."""
-    from st_common import tables
+    from st_common.layers.table import read_rows  # imports Delta
 
-    tags = tables.read(home.table("layers", layer), columns=["tags"])["tags"]
+    tags = read_rows(home, layer, columns=["tags"])["tags"]
     return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}
