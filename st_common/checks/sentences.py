@@ -6,7 +6,7 @@ ended, how bad it was (SPEC X8). The tables at the end have a sentence for each 
 
 import json
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import singledispatch
 from typing import Any
@@ -151,6 +151,10 @@ def _(part: LayerJoin) -> str:
 
 
 def _with_feature(part: LayerJoin) -> str:
+    if part.nearest is not None:
+        alone = replace(part, nearest=None)
+        among = "" if part.predicate == "nearest" else f" {_with_feature(alone)}"
+        return f"beside the {part.nearest} nearest features of {part.layer}{among}"
     kinds = f" of kind {' or '.join(part.kinds)}" if part.kinds else ""
     if part.predicate == "equals":
         return f"with {part.left} equal to {part.right} of a feature of {part.layer}{kinds}"

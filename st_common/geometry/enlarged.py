@@ -165,14 +165,19 @@ def boxes_reached(
 
 
 def points_reaching(
-    x: Floats, y: Floats, distance_m: float | None, growth: Growth, *, space: Space
+    x: Floats,
+    y: Floats,
+    distance_m: Floats | float | None,
+    growth: Growth,
+    *,
+    space: Space,
 ) -> tuple[Floats, Floats, Ints]:
     """Points, those that reach across 180 degrees once more a whole turn away, and whose each is.
 
     Args:
         x: float64[n]; NaN reaches nothing.
         y: float64[n].
-        distance_m: how far points reach; None: as far as the boxes around them.
+        distance_m: how far points reach, one for all or float64[n]; None: as far as the boxes around them.
         growth: of these boxes.
         space: what coordinates mean.
 

@@ -7,6 +7,7 @@ import numpy.typing as npt
 import shapely
 
 from st_common.geometry.distance import metres_per_degree
+from st_common.geometry.longitudes import POLE
 from st_common.geometry.space import Space
 from st_common.runs import ranges
 
@@ -297,7 +298,9 @@ def nearest_places(ends: Floats, x: Floats, y: Floats) -> tuple[Floats, Floats]:
             (x - ax) * across, (y - ay) * along, (bx - ax) * across, (by - ay) * along
         )
         latitude = (y + ay + (by - ay) * share) / 2
-    return ax + (bx - ax) * share, ay + (by - ay) * share
+    # Rounding may go beyond a pole, where nothing is.
+    there = np.clip(ay + (by - ay) * share, -POLE, POLE)
+    return ax + (bx - ax) * share, there
 
 
 def nearest_places_in(

@@ -5,7 +5,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from st_common.runs import ranges
+from st_common.runs import is_first, ranges, ranks_of
 
 Floats = npt.NDArray[np.float64]
 Ints = npt.NDArray[np.int64]
@@ -138,3 +138,21 @@ def first_of_all(
     tie = last_of_equals(start, chosen, whose, np.tile(k, moments), limit, ids)
     out[moment, query, column] = among_first(chosen, whose, limit[row], tie[row], ids)
     return out
+
+
+def first_k(row: Ints, number: Ints, value: Floats, k: int, decimals: int) -> Ints:
+    """The places of the pairs that are among the k least of their row; int64, by row, then value, then number.
+
+    Args:
+        row: int64[p], of each pair.
+        number: int64[p]: of equal values the lowest number comes first.
+        value: float64[p], not NaN.
+        k: how many of each row; all where it has fewer.
+        decimals: how many of a value count: what differs less is equal.
+
+    Example:
+        rows 0, 0, 0, 1 with values 5, 2, 5, 9 of the numbers 7, 3, 4, 1 and k = 2:  places 1, 2, 3
+    """
+    order = np.lexsort((number, np.round(value, decimals), row))
+    chosen: Ints = order[ranks_of(is_first(row[order])) < k]
+    return chosen

@@ -20,6 +20,7 @@ from st_common.geometry.grid import BoxIndex
 from st_common.geometry.space import GLOBE, Space
 from st_common.layers.grouped import groups_of, rank_in_group
 from st_common.layers.labels import Chosen, Labels, Tags, chosen_by
+from st_common.layers.nearby import Nearby
 from st_common.layers.readable import readable
 from st_common.layers.shapes import RegionShapes, ShapeCache
 
@@ -50,6 +51,7 @@ class LayerIndex:
         "_grids",
         "_labels",
         "_local",
+        "_nearby",
         "_region",
         "_region_ids",
         "_space",
@@ -84,6 +86,7 @@ class LayerIndex:
         self._trees: OrderedDict[
             tuple[Chosen, float | None], tuple[shapely.STRtree, Ints]
         ] = OrderedDict()
+        self._nearby: OrderedDict[Chosen, Nearby] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
 
     def match(
@@ -141,6 +144,49 @@ class LayerIndex:
                 keep[pairs] = shapes.meet(which, boxes, within=within)
         points, feature = owner[points[keep]], feature[keep]
         return (points, feature) if len(owner) == total else each_once(points, feature)
+
+    def k_nearest(
+        self,
+        x: Floats,
+        y: Floats,
+        k: int,
+        *,
+        distance_m: Floats | float | None = None,
+        kinds: Sequence[str] = (),
+        tags: Tags = (),
+    ) -> tuple[Ints, Ints]:
+        """Pairs of each point and the k features that are nearest to it, as `distances` measures them.
+
+        Args:
+            x: float64[n]; NaN is near to nothing.
+            y: float64[n].
+            k: how many, at least 1; where fewer are meant, all that have a shape.
+            distance_m: how far features may be, the limit included, one for all points or float64[n]; None: any.
+            kinds: features of these kinds only; none given means of every kind.
+            tags: features with all of these names and values only.
+
+        Returns:
+            `(point_idx, feature_idx)`, int64, sorted by point, then feature. Of features that are equally far, to the
+            last digit that counts in the space (a millimetre on the globe), those whose fid comes first are nearer.
+
+        Raises:
+            LayerError: the geometries of a region cannot be read.
+            TransientError: they cannot be read now, which may pass.
+        """
+        limit = np.broadcast_to(np.inf if distance_m is None else distance_m, len(x))
+        nearby = self._near_to(chosen_by(kinds, tags))
+        return nearby.k_nearest(x, y, k, limit, self.distances)
+
+    def _near_to(self, chosen: Chosen) -> Nearby:
+        """What finds the nearest of these kinds and tags; made once."""
+        nearby = self._nearby.pop(chosen, None)
+        if nearby is None:
+            tree, features = self._tree(chosen, None)
+            nearby = Nearby(tree, features, self._boxes[features], space=self._space)
+        self._nearby[chosen] = nearby
+        if len(self._nearby) > _GRIDS_HELD:
+            self._nearby.popitem(last=False)
+        return nearby
 
     def distances(
         self, x: Floats, y: Floats, feature: Ints, *, to_border: bool = False

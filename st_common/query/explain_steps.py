@@ -133,9 +133,16 @@ def layer_in_words(join: LayerJoin) -> str:
         "within": "in it and not on its border",
         "dwithin": f"within {number(join.distance_m)} m",
         "equals": f"{join.left} = {join.right}",
+        "nearest": "",
     }[join.predicate]
     if join.left is not None and join.predicate != "equals":
         how += f" and {join.left} = {join.right}"
+    if join.nearest is not None:
+        how = (
+            f"{how}, the {join.nearest} nearest"
+            if how
+            else f"the {join.nearest} nearest"
+        )
     kinds = f" of kind {', '.join(join.kinds)}" if join.kinds else ""
     tags = "".join(f", {name} = {value}" for name, value in join.tags)
     said = f"layer {join.layer}{kinds}{tags}: {how}"

@@ -108,7 +108,8 @@ def _of_places(plan: Plan, *, is_layer: bool) -> Iterator[tuple[str, str]]:
         ),
         ("knn", _NEIGHBOURS[type(plan.neighbours)]): plan.neighbours
         and not (is_layer and _looks_at_shapes(plan.neighbours)),
-        ("layer", "a join with a layer"): join and join.predicate != "equals",
+        ("layer", "a join with a layer"): join
+        and (join.predicate != "equals" or join.nearest is not None),
         ("layer", "ST_DWithin"): pairs and pairs.distance_m is not None,
         ("layer", "NEAREST"): pairs and pairs.nearest,
         ("frame", "RANGE BY"): frame and (frame.regions or _slides_by_space(frame)),

@@ -49,7 +49,7 @@ Part = TypeVar("Part")
 
 Emit = Literal["changes", "every", "istream", "dstream", "rstream"]
 
-Predicate = Literal["intersects", "within", "dwithin", "equals"]
+Predicate = Literal["intersects", "within", "dwithin", "equals", "nearest"]
 How = Literal["inner", "semi", "anti", "left"]
 Order = Literal["auto", "space_first", "select_first"]
 
@@ -89,7 +89,9 @@ class LayerJoin:
     distance <= d). `equals` joins a stored table on a key: the value of the expression `left` over the fix equals the
     feature's `right` ("fid", "kind" or the name of a tag). Beside another predicate both must hold: a bus is near
     to the route of its own line. `kinds` empty means features of every kind; they are kept sorted, each once. `tags`
-    are names and values, all of which a feature must have; they are kept likewise. `fid` names the id.
+    are names and values, all of which a feature must have; they are kept likewise. `fid` names the id. With `nearest`
+    an object is joined with so many of the features that are left, the nearest ones; of equally far ones the first by
+    fid. It stands beside `dwithin`, `equals`, or the predicate `nearest`, which asks for nothing else.
 
     `how` says what becomes of the pairs. `inner`: they are the rows. `semi`: the rows are the objects that are in one
     (`EXISTS`), each once; `anti`: the objects that are in none (`NOT EXISTS`). `left`: the pairs, and the objects that
@@ -104,6 +106,7 @@ class LayerJoin:
     right: str | None = None
     tags: tuple[tuple[str, str], ...] = ()
     how: How = "inner"
+    nearest: int | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kinds", tuple(sorted(set(self.kinds))))
@@ -139,7 +142,7 @@ _LAYER_NOUNS: dict[How, str] = {
 
 
 MOST_NEAREST = 10_000
-"""Others that may be asked for as the nearest ones of each object."""
+"""Others, or features, that may be asked for as the nearest ones of each object."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -173,8 +173,14 @@ def _joined(stream: str, join: LayerJoin, label: str, then: str) -> str:
         f" AND {label}.{_tag(name)} = {text_literal(value)}"
         for name, value in join.tags
     )
+    near = f"NEAREST({quoted(stream)}, {label}, {join.nearest})"
+    if join.predicate == "nearest":
+        return f"{called}{then}{near}{tags}"
+    if join.nearest is not None:
+        tags = f" AND {near}{tags}"
     if join.predicate == "equals":
-        return f"{called}{then}{_key(join, label)}{tags}"
+        whose = "" if join.nearest is None else _told_whose(stream, join)
+        return f"{called}{then}{whose}{_key(join, label)}{tags}"
     also = f" AND {_told_whose(stream, join)}{_key(join, label)}" if join.left else ""
     function = {"within": "ST_Within", "dwithin": "ST_DWithin"}.get(
         join.predicate, "ST_Intersects"

@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 from st_common.query.lowering.options import MOST_FIXES
 from st_common.query.lowering.space import MOST_NEIGHBOURS
 from st_common.query.neighbours import GroupNearest, Nearest, ReverseNearest
-from st_common.query.plan import MOST_TOLD, MOST_VALUES, VERSION, Plan
+from st_common.query.plan import MOST_NEAREST, MOST_TOLD, MOST_VALUES, VERSION, Plan
 from st_common.regions.region import Region
 from st_common.regions.registry import REGIONS
 
@@ -34,8 +34,9 @@ _LIMITS: MappingProxyType[str, Schema] = MappingProxyType(
         "Plan.where": {"minLength": 1},
         "LayerJoin.layer": {"pattern": _NAME},
         "LayerJoin.distance_m": {"minimum": 0},
+        "LayerJoin.nearest": {"minimum": 1, "maximum": MOST_NEAREST},
         "PairJoin.distance_m": {"minimum": 0},
-        "PairJoin.nearest": {"minimum": 1},
+        "PairJoin.nearest": {"minimum": 1, "maximum": MOST_NEAREST},
         **{
             f"{kind.__name__}.{field}": limit
             for kind in REGIONS
@@ -97,7 +98,10 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
             "not": {"required": ["session_s", "sliding"]},
         },
         "LayerJoin": {
-            "allOf": [_when("predicate", "equals", "left", "right")],
+            "allOf": [
+                _when("predicate", "equals", "left", "right"),
+                _when("predicate", "nearest", "nearest"),
+            ],
             "dependentRequired": {"left": ["right"], "right": ["left"]},
         },
         "Area": {"dependentRequired": {"layer": ["fid"], "fid": ["layer"]}},

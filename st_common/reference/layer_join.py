@@ -59,7 +59,32 @@ def with_features(plan: Plan, fixes: Fixes, features: Features) -> Joined:
     for text in steps.properties:
         pairs &= certain(having(text, boxes.fixes) | tagged(text, others))
     keep = np.flatnonzero(pairs.maybe)
-    return _each_once(row[keep], others.take(keep), pairs.take(keep))
+    met = _each_once(row[keep], others.take(keep), pairs.take(keep))
+    k = plan.join.nearest
+    return met if k is None else _nearest(k, steps.boxes.fixes, features, met)
+
+
+def _nearest(k: int, fixes: Fixes, features: Features, met: Joined) -> Joined:
+    """Of the pairs of each fix those with its k nearest features, of equally far ones the first by fid.
+
+    Where it is in doubt who pairs, so it is who is among the first k.
+    """
+    place, metric = {fid: row for row, fid in enumerate(features.fids)}, fixes.metric
+    shapes = features.shapes[[place[fid] for fid in met.partner]]
+    far = from_shapes(shapes, fixes.x[met.row], fixes.y[met.row], metric)
+    far = np.round(far, 9 if metric.is_flat else 3)
+    keep, sure = np.zeros(len(far), np.bool_), met.sure.copy()
+    for row in np.unique(met.row).tolist():
+        mine = np.flatnonzero((met.row == row) & ~np.isnan(far))
+        order = sorted(mine.tolist(), key=lambda at: (far[at], met.partner[at]))
+        keep[order[:k]] = True
+        if not metric.doubts or len(order) <= k:
+            continue
+        last, is_clear = far[order[k - 1 : k]], met.sure[mine].all()
+        doubt = 2 * metric.doubt_of_shape(last)
+        keep[mine] |= (far[mine] <= last + doubt) | ~is_clear
+        sure[mine] &= is_clear & (far[mine] < last - doubt)
+    return Joined(row=met.row[keep], partner=met.partner[keep], sure=sure[keep])
 
 
 def of_which_features(
@@ -187,7 +212,7 @@ def _each_once(row: Ints, features: Features, met: Members) -> Joined:
 def _joined(join: LayerJoin, boxes: Boxes, features: Features) -> Members:
     """For which pairs of a fix's box and a feature with its key, side by side, the predicate holds."""
     fixes, shapes = boxes.fixes, features.shapes
-    if join.predicate == "equals":
+    if join.predicate in ("equals", "nearest"):
         return everyone(len(fixes))
     if join.predicate == "dwithin":
         far = distances(shapes, fixes.x, fixes.y, fixes.metric)
@@ -218,6 +243,9 @@ def _candidates(
     """Pairs of a row and a feature that may be joined, and where to look for it: a turn away, or here (0)."""
     if join.predicate == "equals":
         return _with_keys(join, boxes.fixes, features)
+    if join.predicate == "nearest":
+        all_pairs = np.indices((len(boxes.fixes), len(features))).reshape(2, -1)
+        return all_pairs[0], all_pairs[1], np.zeros(all_pairs.shape[1])
     far = join.distance_m if join.predicate == "dwithin" else 0.0
     across, along = reach(far, boxes.fixes.y, boxes.fixes.metric)
     tree, pairs, turns = shapely.STRtree(features.shapes), [], []

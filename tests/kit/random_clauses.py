@@ -14,6 +14,7 @@ from st_common.query.plan import (
     Emit,
     Function,
     LayerJoin,
+    Predicate,
     Top,
     Value,
     ValueFunction,
@@ -262,6 +263,8 @@ def draw_join(rng: Random) -> LayerJoin:
     """By place and by key."""
     kinds = rng.choice(((), ("park",), ("park", "road")))
     left, right = draw_key(rng)
+    if rng.random() < 0.25:
+        return _draw_nearest(rng, kinds)
     match rng.choice(("intersects", "dwithin", "equals")):
         case "intersects":
             return LayerJoin(
@@ -281,6 +284,25 @@ def draw_join(rng: Random) -> LayerJoin:
             return LayerJoin(
                 layer=LAYER, predicate="equals", kinds=kinds, left=left, right=right
             )
+
+
+def _draw_nearest(rng: Random, kinds: tuple[str, ...]) -> LayerJoin:
+    """The nearest of all features, of those within a distance, or of those with a key."""
+    left, right = draw_key(rng)
+    predicate: Predicate = rng.choice(("nearest", "dwithin", "equals"))
+    if predicate == "equals":
+        left, right = rng.choice(KEYS)
+    if predicate == "nearest":
+        left = right = None
+    return LayerJoin(
+        layer=LAYER,
+        predicate=predicate,
+        distance_m=rng.choice((0.5, 1.0, 2.5)) if predicate == "dwithin" else 0.0,
+        kinds=kinds,
+        left=left,
+        right=right,
+        nearest=rng.choice((1, 1, 2, 3)),
+    )
 
 
 def _extent(rng: Random, by: Domain) -> Extent:

@@ -282,7 +282,7 @@ def _comparing(rng: Random, layers: bool) -> Plan:
     )
     inside = below.inside if rng.random() < 0.6 or below.focals else None
     join = None if below.join is None else replace(below.join, how="inner")
-    if join is not None and join.predicate in ("intersects", "dwithin"):
+    if join is not None and (join.predicate != "equals" or join.nearest):
         tags = rng.choice(
             (
                 (),

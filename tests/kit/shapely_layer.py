@@ -93,6 +93,31 @@ class ShapelyLayer:
         found_pairs = np.array(pairs, np.int64).reshape(-1, 2)
         return found_pairs[:, 0], found_pairs[:, 1]
 
+    def k_nearest(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        k: int,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of each point and its k nearest features with a shape, of equally far ones the first by fid; planar."""
+        most = np.inf if distance_m is None else distance_m
+        pairs = []
+        for i, (a, b) in enumerate(zip(x, y, strict=True)):
+            far = [
+                (round(shapely.Point(a, b).distance(feature.geometry), 9), j)
+                for j, feature in enumerate(self.features)
+                if self._is_meant(feature, kinds, tags)
+                and not feature.geometry.is_empty
+            ]
+            near = sorted(pair for pair in far if pair[0] <= most)[:k]
+            pairs += sorted((i, j) for _, j in near)
+        found_pairs = np.array(pairs, np.int64).reshape(-1, 2)
+        return found_pairs[:, 0], found_pairs[:, 1]
+
     def distances(
         self,
         x: np.ndarray,

@@ -169,6 +169,30 @@ def test_pairs_distances_and_places_are_those_of_one_index(
         np.testing.assert_array_equal(layer.nearest(*asked), index.nearest(*asked))
 
 
+@pytest.mark.spec("P13")
+@tries(60)
+@given(
+    space=st.sampled_from(list(SPACES)),
+    count=st.integers(1, 3),
+    places=PLACES,
+    options=st.fixed_dictionaries(
+        {
+            "k": st.sampled_from([1, 2, 5, 40, 200]),
+            "distance_m": st.sampled_from([None, None, 4.0, 900_000.0]),
+            **CHOSEN,
+        }
+    ),
+)
+def test_the_nearest_are_those_of_one_index(home, crews, space, count, places, options):
+    index = load_index(home, "places", version_of(home), space=SPACES[space])
+    x, y = np.array(places, float).reshape(-1, 2).T.copy()
+    wanted = index.k_nearest(x, y, **options)
+    for layer in crews[space, count].layers:
+        mine = layer.k_nearest(x, y, **options)
+        assert mine[0].dtype == mine[1].dtype == np.int64
+        np.testing.assert_array_equal(np.stack(mine), np.stack(wanted))
+
+
 @tries(60)
 @given(
     space=st.sampled_from(list(SPACES)),

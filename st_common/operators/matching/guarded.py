@@ -111,6 +111,23 @@ class _Guarded:
             len(ways),
         )
 
+    def k_nearest(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        k: int,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+    ) -> _Pairs:
+        return self._asked(
+            lambda rows: self._layer.k_nearest(
+                x[rows], y[rows], k, distance_m=distance_m, kinds=kinds, tags=tags
+            ),
+            len(x),
+        )
+
     def distances(
         self,
         x: np.ndarray,
@@ -177,6 +194,9 @@ class _Nothing:
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def crossed(self, *_asked: object, **_options: object) -> _Pairs:
+        return np.empty(0, np.int64), np.empty(0, np.int64)
+
+    def k_nearest(self, *_asked: object, **_options: object) -> _Pairs:
         return np.empty(0, np.int64), np.empty(0, np.int64)
 
     def distances(

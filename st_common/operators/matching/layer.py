@@ -90,6 +90,33 @@ class Layer(Protocol):
             Two int64 arrays, places of ways and of features; each pair once, sorted.
         """
 
+    def k_nearest(
+        self,
+        x: np.ndarray,
+        y: np.ndarray,
+        k: int,
+        *,
+        distance_m: float | None = None,
+        kinds: tuple[str, ...] = (),
+        tags: Tags = (),
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Pairs of each point and the k features nearest to it, by `distances`; of equally far ones the first by fid.
+
+        Args:
+            x: float64[n]; `y` likewise, in the coordinates of the stream; NaN is near to nothing.
+            y: see `x`.
+            k: how many, at least 1.
+            distance_m: how far they may be; None: any distance.
+            kinds: only features of these kinds; empty: of all.
+            tags: only features with these tags.
+
+        Returns:
+            Two int64 arrays, places of points and of features; each pair once, sorted.
+
+        Raises:
+            LayerError: a part of the layer that is needed cannot be read.
+        """
+
     def distances(
         self,
         x: np.ndarray,

@@ -6,10 +6,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.geometry.ranked import first_k
 from st_common.operators.expressions.screens import Asked
 from st_common.operators.expressions.truth import Truth
 from st_common.operators.matching.layer import Layer
 from st_common.operators.matching.query_set import JoinGroup
+from st_common.query.plan import LayerJoin
 
 Pairs = tuple[np.ndarray, np.ndarray]
 
@@ -37,7 +39,9 @@ def met_features(
 ) -> Pairs:
     """Pairs of a point and a feature that the join asks for, sorted by point."""
     join = group.join
-    if join.predicate == "equals":
+    if join.nearest is not None:
+        point, feature = _nearest(join, join.nearest, points, chosen, layer)
+    elif join.predicate == "equals":
         keys = points.keys[join.left or ""].take(pa.array(chosen))
         point, feature = layer.keyed(
             keys, join.right or "fid", kinds=join.kinds, tags=join.tags
@@ -56,6 +60,27 @@ def met_features(
         point, feature = point[keep], feature[keep]
     order = np.argsort(point, kind="stable")
     return chosen[point[order]], feature[order]
+
+
+def _nearest(
+    join: LayerJoin, k: int, points: Points, chosen: np.ndarray, layer: Layer
+) -> Pairs:
+    """Places in `chosen` with the k nearest features, of those that have the key where the join asks for one."""
+    x, y = points.x[chosen], points.y[chosen]
+    limit = join.distance_m if join.predicate == "dwithin" else None
+    if join.left is None:
+        return layer.k_nearest(
+            x, y, k, distance_m=limit, kinds=join.kinds, tags=join.tags
+        )
+    keys = points.keys[join.left].take(pa.array(chosen))
+    point, feature = layer.keyed(
+        keys, join.right or "fid", kinds=join.kinds, tags=join.tags
+    )
+    far = layer.distances(x[point], y[point], feature)
+    near = np.flatnonzero(far <= (np.inf if limit is None else limit))
+    decimals = points.asked.space.decimals
+    first = near[first_k(point[near], feature[near], far[near], k, decimals)]
+    return point[first], feature[first]
 
 
 def have_key(

@@ -44,6 +44,13 @@ class Joining(Generic[_Built]):
         pairs = PairJoin(distance_m=far, how=self._how)
         return self._joined(step, join=None, pairs=pairs)
 
+    def on_nearest(self, count: int) -> _Built:
+        """The `count` features nearest to a fix, however far they are; of equally far ones the first by fid."""
+        step = "on_nearest(..)"
+        return self._with_layer(
+            step, predicate="nearest", nearest=_count_of_nearest(count, step)
+        )
+
     def on_equal(self, expression: str, key: str | None = None) -> _Built:
         """A value of the fix equals the feature's `key` (fid, kind or a tag), or the same value of the other object."""
         step = "on_equal(..)"
@@ -174,17 +181,20 @@ class JoinSteps(Step):
         return self._next(step, given=[key_of_both], pairs=replace(before, keys=keys))
 
     def and_nearest(self, count: int) -> Self:
-        """Only the `count` nearest others of each object, of those that pair and of which the condition holds."""
+        """Only the `count` nearest others of each object, of those that pair and of which the condition holds.
+
+        With a layer the nearest features, of those that are within the distance or have the key.
+        """
         step = "and_nearest(..)"
+        if self.plan.join is not None:
+            nearest = _count_of_nearest(count, step)
+            return self._next(step, join=replace(self.plan.join, nearest=nearest))
         pairs = self.plan.pairs
         hint = "join(the stream's own name).on_dwithin(..) comes first"
         refuse_unless(
             pairs is not None, step, "the stream is not joined with itself", hint
         )
-        is_count = 1 <= count <= MOST_NEAREST
-        message = f"expected a whole number from 1 to {MOST_NEAREST:,}"
-        refuse_unless(is_count, step, message, "and_nearest(2)")
-        joined = replace(pairs or PairJoin(), nearest=count)
+        joined = replace(pairs or PairJoin(), nearest=_count_of_nearest(count, step))
         return self._next(step, pairs=joined)
 
     def _also_by_key(
@@ -217,6 +227,12 @@ class JoinSteps(Step):
             bool(key.term.columns), step, "expected a column of the stream", hint
         )
         return key
+
+
+def _count_of_nearest(count: int, step: str) -> int:
+    message = f"expected a whole number from 1 to {MOST_NEAREST:,}"
+    refuse_unless(1 <= count <= MOST_NEAREST, step, message, "such as 2")
+    return count
 
 
 def _label(layer: str, stream: str) -> str:

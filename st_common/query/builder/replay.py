@@ -70,6 +70,8 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
         builder = joining.on_equal(join.left or "", join.right or "")
     elif join.predicate == "dwithin":
         builder = joining.on_dwithin(join.distance_m)
+    elif join.predicate == "nearest":
+        builder = joining.on_nearest(join.nearest or 1)
     else:
         builder = (
             joining.on_within()
@@ -78,6 +80,8 @@ def _join(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
         )
     if join.left is not None and join.predicate != "equals":
         builder = builder.and_equal(join.left, join.right)
+    if join.nearest is not None and join.predicate != "nearest":
+        builder = builder.and_nearest(join.nearest)
     for name, value in join.tags:
         builder = builder.fid(value) if name == "fid" else builder.tag(name, value)
     return builder.kinds(*join.kinds) if join.kinds else builder

@@ -76,7 +76,6 @@ def parts_beside(join: exp.Expr, scope: Scope, clause: str) -> Parts:
         return parts_of(join, None, scope)
     asked = tuple(conjuncts(join.args["on"]))
     joining = _joining(asked, scope)
-    joining += tuple(part for part in asked if is_nearest(part.unnest()))
     if not joining:
         like = f"ST_DWithin({scope.label}, {scope.other_label}, 1 km), or {scope.label}.a = {scope.other_label}.a"
         message = f"expected a distance or a key in {clause}"
@@ -110,9 +109,9 @@ def _joining(parts: tuple[exp.Expr, ...], scope: Scope) -> tuple[exp.Expr, ...]:
 
 
 def _joins(part: exp.Expr, scope: Scope, *, words: bool) -> bool:
-    """Whether a condition joins: it is spatial, or says that something of both is equal."""
+    """Whether a condition joins: it is spatial, asks for the nearest, or says that something of both is equal."""
     bare = part.unnest()
-    if isinstance(bare, tuple(SPATIAL)):
+    if isinstance(bare, tuple(SPATIAL)) or is_nearest(bare):
         return True
     if not isinstance(bare, exp.EQ):
         return False

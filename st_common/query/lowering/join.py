@@ -31,9 +31,10 @@ def layer_join_of(
 ) -> tuple[LayerJoin, tuple[Term, ...]]:
     """The join with a layer, and the expression whose value a key of the layer must equal."""
     conditions = [part.unnest() for part in parts]
+    nearest = [each for each in conditions if is_nearest(each)]
     by_key = [each for each in conditions if isinstance(each, exp.EQ)]
-    by_place = [each for each in conditions if not isinstance(each, exp.EQ)]
-    for several in (by_key, by_place):
+    by_place = [each for each in conditions if each not in (*nearest, *by_key)]
+    for several in (by_key, by_place, nearest):
         if len(several) > 1:
             _refuse_second(several[1])
     join = LayerJoin(
@@ -44,6 +45,10 @@ def layer_join_of(
     )
     if by_place:
         join = _by_place(join, by_place[0], scope)
+    if nearest:
+        count = _nearest(nearest[0], scope)
+        predicate = join.predicate if by_place or by_key else "nearest"
+        join = replace(join, predicate=predicate, nearest=count)
     if not by_key:
         return join, ()
     left, right = _key(by_key[0], scope)

@@ -72,6 +72,10 @@ class Detected(Above):
             message = "DETECT needs a join by place, not one by key"
             hint = "ON ST_Intersects(stream, layer)"
             yield Complaint(at=layer.at, message=message, hint=hint)
+        if layer.join.nearest is not None:
+            message = "DETECT and NEAREST exclude each other"
+            hint = "who is among the nearest has no border; SELECT .. JOIN tells who comes and goes"
+            yield Complaint(at=layer.at, message=message, hint=hint)
         if "outside" in self.fence.events:
             message = f"OUTSIDE and {layer.noun} exclude each other: outside of which feature?"
             hint = "EXIT tells of each feature that an object leaves"

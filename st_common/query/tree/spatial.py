@@ -80,6 +80,18 @@ class WithLayer(Above):
             message = "ST_DWithin and an enlargement exclude each other"
             hint = "ST_Intersects joins what the enlarged box meets"
             yield Complaint(at=self.at, message=message, hint=hint)
+        if self.join.nearest is not None:
+            yield from self._nearest_refused()
+
+    def _nearest_refused(self) -> Iterator[Complaint]:
+        """The nearest are asked for by the place of a fix, and among features that it may not be in."""
+        if not self.join.chooses:
+            boxes = [one for one in walk(self.input) if one.by_boxes]
+            yield from excluded(self, boxes, "NEAREST asks of fixes, which are points")
+        if self.join.predicate in ("intersects", "within"):
+            message = "NEAREST stands beside ST_DWithin or a key alone"
+            hint = "what an object is in is 0 m away, and so among the nearest"
+            yield Complaint(at=self.at, message=message, hint=hint)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

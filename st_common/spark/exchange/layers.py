@@ -28,10 +28,12 @@ from st_common.geometry.enlarged import (
     grown,
     points_reaching,
 )
-from st_common.geometry.grid import BoxIndex
+from st_common.geometry.grid import BoxIndex, blocks
+from st_common.geometry.ranked import first_k
 from st_common.geometry.space import Space
 from st_common.layers.index import LayerIndex
-from st_common.layers.labels import Tags, chosen_by
+from st_common.layers.labels import Chosen, Tags, chosen_by
+from st_common.layers.nearby import reached
 from st_common.layers.stored import (
     Outline,
     index_bytes,
@@ -40,6 +42,7 @@ from st_common.layers.stored import (
     load_part,
 )
 from st_common.operators.matching.layer import Layer, LayerOf
+from st_common.runs import is_first, ranks_of
 from st_common.spark.exchange.peers import Ask, Peers
 
 Floats = npt.NDArray[np.float64]
@@ -49,12 +52,14 @@ Arrays = Mapping[str, np.ndarray]
 _MB = 1 << 20
 _MOST_BYTES = 1 << 30
 _HELD, _LAYERS_HELD = 64, 16
+_MOST_COMPARED = 1 << 20  # pairs of points and regions compared together
 LAYERS = "layers"
 """What others are asked about."""
 _PAIRS = ("point", "feature")
 _ANSWERS = {
     "match": _PAIRS,
     "crossed": _PAIRS,
+    "k_nearest": (*_PAIRS, "far"),
     "distances": ("value",),
     "nearest": ("x", "y"),
 }
@@ -138,7 +143,8 @@ class RegionService:
 
         Returns:
             How many rows the answer for each part has; and the arrays, part after part: `point`, `feature` of pairs,
-            numbered in their part; or `value` (`x` and `y` of places), one for each row that was asked.
+            numbered in their part, with `far` of the nearest; or `value` (`x` and `y` of places), one for each row
+            that was asked.
 
         Raises:
             LayerError: the layer cannot be read.
@@ -208,6 +214,10 @@ def _answered(
         return index.crossed(Segments(**arrays), **how)
     if method == "match":
         return index.match(arrays["x"], arrays["y"], **how)
+    if method == "k_nearest":
+        x, y, limit = arrays["x"], arrays["y"], arrays["limit"]
+        point, feature = index.k_nearest(x, y, distance_m=limit, **how)
+        return point, feature, index.distances(x[point], y[point], feature)
     asked = arrays["x"], arrays["y"], arrays["feature"]
     if method == "distances":
         return (index.distances(*asked, **how),)
@@ -243,6 +253,7 @@ class SpreadLayer:
         self._features_of = lru_cache(maxsize=_HELD)(self._features)
         self._grid_of = lru_cache(maxsize=_HELD)(self._grid)
         self._tree_of = lru_cache(maxsize=_HELD)(self._tree)
+        self._counts_of = lru_cache(maxsize=_HELD)(self._counts)
 
     def match(
         self,
@@ -285,6 +296,46 @@ class SpreadLayer:
         options = _options(distance_m, kinds, tags)
         arrays = {"ax": ways.ax, "ay": ways.ay, "bx": ways.bx, "by": ways.by}
         return self._pairs("crossed", options, arrays, way, region)
+
+    def k_nearest(
+        self,
+        x: Floats,
+        y: Floats,
+        k: int,
+        *,
+        distance_m: float | None = None,
+        kinds: Sequence[str] = (),
+        tags: Tags = (),
+    ) -> tuple[Ints, Ints]:
+        """See `LayerIndex.k_nearest`: regions that have k features say how far away others are asked."""
+        chosen = chosen_by(kinds, tags)
+        counts = self._counts_of(chosen)
+        arrays = {"x": x, "y": y}
+        arrays["limit"] = np.full(len(x), np.inf if distance_m is None else distance_m)
+        options = {"k": k, "kinds": chosen[0], "tags": chosen[1]}
+        row, region = self._nearest_regions(x, y, k, counts)
+        first = self._measured(options, arrays, row, region)
+        bound = np.full(len(x), -1.0)  # NaN asks for nothing more
+        bound[row] = np.minimum(_kth(first, k, len(x)), arrays["limit"])[row]
+        arrays["limit"] = bound * (1 + 1e-9) + self._space.rounding
+        there = np.flatnonzero(bound >= 0)
+        at, other = reached(
+            self._tree_of(0.0),
+            *(values[there] for values in arrays.values()),
+            space=self._space,
+        )
+        at = there[at]
+        is_new = counts[other] > 0
+        is_new &= ~np.isin(_numbered(at, other), _numbered(row, region))
+        more = self._measured(options, arrays, at[is_new], other[is_new])
+        point, feature, far = (
+            np.concatenate(both) for both in zip(first, more, strict=True)
+        )
+        # A feature across the border of two regions was measured in both.
+        _, once = np.unique(_numbered(point, feature), return_index=True)
+        point, feature, far = point[once], feature[once], far[once]
+        nearest = first_k(point, feature, far, k, self._space.decimals)
+        return each_once(point[nearest], feature[nearest])
 
     def distances(
         self, x: Floats, y: Floats, feature: Ints, *, to_border: bool = False
@@ -330,6 +381,46 @@ class SpreadLayer:
             points.append(row[part.rows][answer["point"]])
             features.append(self._features_of(part.regions)[answer["feature"]])
         return each_once(np.concatenate(points), np.concatenate(features))
+
+    def _measured(
+        self, options: Mapping[str, Any], arrays: Arrays, row: Ints, region: Ints
+    ) -> tuple[Ints, Ints, Floats]:
+        """Points, features and how far they are, by what members answer for pairs of a row and a region."""
+        parts = [(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
+        for part, answer in self._asked("k_nearest", options, arrays, row, region):
+            features = self._features_of(part.regions)[answer["feature"]]
+            point = row[part.rows][answer["point"]]
+            parts.append((point, features, answer["far"]))
+        point, feature, far = (
+            np.concatenate(each) for each in zip(*parts, strict=True)
+        )
+        return point, feature, far
+
+    def _nearest_regions(
+        self, x: Floats, y: Floats, k: int, counts: Ints
+    ) -> tuple[Ints, Ints]:
+        """Pairs of each point and the regions nearest to it that have k features together, or all that have any."""
+        some = np.flatnonzero(counts)
+        minx, miny, maxx, maxy = self._outline.extents[some].T
+        rows, regions = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
+        there = np.flatnonzero(~(np.isnan(x) | np.isnan(y)))
+        for part in blocks(np.full(len(there), len(some)), _MOST_COMPARED):
+            row = there[part]
+            px, py = x[row, None], y[row, None]
+            far = self._space.rank_about(
+                px, py, np.clip(px, minx, maxx), np.clip(py, miny, maxy)
+            )
+            order = np.argsort(far, axis=1, kind="stable")
+            before = np.cumsum(counts[some][order], axis=1) - counts[some][order]
+            at, place = np.nonzero(before < k)
+            rows.append(row[at])
+            regions.append(some[order[at, place]])
+        return np.concatenate(rows), np.concatenate(regions)
+
+    def _counts(self, chosen: Chosen) -> Ints:
+        """How many features of these kinds and tags stand in each region."""
+        meant = self._outline.labels.meant(chosen)
+        return np.array([meant[each].sum() for each in self._outline.features], int)
 
     def _values(
         self,
@@ -438,6 +529,22 @@ class SpreadLayer:
             ]
             mine["feature"] = np.concatenate(numbers)
         return Ask(asked, mine)
+
+
+def _kth(pairs: tuple[Ints, Ints, Floats], k: int, points: int) -> Floats:
+    """How far the k-th feature of each of so many points is; infinite where it has fewer. A feature counts once."""
+    point, feature, far = pairs
+    _, once = np.unique(_numbered(point, feature), return_index=True)
+    order = once[np.lexsort((far[once], point[once]))]
+    nth = order[ranks_of(is_first(point[order])) == k - 1]
+    kth = np.full(points, np.inf)
+    kth[point[nth]] = far[nth]
+    return kth
+
+
+def _numbered(one: Ints, other: Ints) -> Ints:
+    """A number for each pair of numbers below 2 ** 31."""
+    return (one << 32) | other
 
 
 def _options(
