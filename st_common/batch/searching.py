@@ -157,9 +157,7 @@ def _labels(plan: Plan) -> "list[tuple[str, str, Any]]":
 
 def _texts(condition: exp.Expr) -> list[str]:
     """The texts that a column must be one of; none where it is compared with something else."""
-    if isinstance(condition, exp.EQ):
-        values = [condition.expression]
-    else:
-        values = condition.expressions
+    is_one = isinstance(condition, exp.EQ)
+    values = [condition.expression] if is_one else condition.expressions
     is_text = all(isinstance(one, exp.Literal) and one.is_string for one in values)
     return [one.this for one in values] if is_text else []

@@ -55,8 +55,8 @@ from st_common.query.parameter_table import table_of
 from st_common.query.passing import passing_name
 from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
-from st_common.query.relations import source_of
 from st_common.query.registry import fitted
+from st_common.query.relations import source_of
 from st_common.query.text import Statement, parse, select_of
 from st_common.query.tried import tried_plans
 from st_common.regions.registry import Box

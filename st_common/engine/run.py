@@ -3,7 +3,6 @@
 import dataclasses
 import time
 from collections.abc import Callable, Mapping
-from functools import partial
 
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -88,14 +87,14 @@ def follow(
     with archiving(archive):
         try:
             leases = LeaseWatch(home, stream.name)
-            feed = None if stream.layer is None else LayerFeed(home, stream)
+            feed = _feed_of(home, stream, engine, at_once=until_idle)
             attend(
                 engine,
                 owner,
                 archive,
                 leases,
                 until_idle=until_idle,
-                feed=feed and partial(_fed, engine, feed, at_once=until_idle),
+                feed=feed,
             )
             engine.close()
         finally:
@@ -140,9 +139,14 @@ def attend(
         owner.phase = Phase.BATCH
 
 
-def _fed(engine: LocalEngine, feed: LayerFeed, *, at_once: bool) -> bool:
-    """Whether the layer of a stream has brought more into its log."""
-    return feed.look(engine.state, at_once=at_once)
+def _feed_of(
+    home: Home, stream: StreamSettings, engine: LocalEngine, *, at_once: bool
+) -> Callable[[], bool] | None:
+    """What brings the newest version of its layer into the log of a stream; None where it has none."""
+    if stream.layer is None:
+        return None
+    feed = LayerFeed(home, stream)
+    return lambda: feed.look(engine.state, at_once=at_once)
 
 
 def pause_s(quiet_s: float) -> float:

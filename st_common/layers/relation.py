@@ -60,28 +60,23 @@ def table_of_layer(
     }
 
 
-def tags_named(
-    texts: Iterable[str], tags: Iterable[str], before: Iterable[str] = ()
+def tags_meant(
+    names: Collection[str], tags: Iterable[str], before: Iterable[str]
 ) -> list[str]:
-    """The tags that may be meant in some expressions, sorted, with those that were attributes before.
+    """The tags that names of columns mean, sorted, with those that were attributes before.
 
     A name that an attribute cannot have, or that stands there already in another case, is left out.
 
     Args:
-        texts: the expressions.
+        names: in small letters.
         tags: the names of the tags that features have.
         before: the attributes that there are.
     """
-    said = "\n".join(texts).casefold()
-    seen = {name.casefold() for name in (*OWN, "geometry")}
-    named = list[str]()
-    for name in (*before, *sorted(tags)):
-        folded = name.casefold()
-        is_meant = folded in said or name in before
-        if is_meant and folded not in seen and _can_be(name):
-            seen.add(folded)
-            named.append(name)
-    return sorted(named)
+    meant = {name.casefold(): name for name in before}
+    for name in sorted(tags):
+        if name.casefold() in names and _can_be(name):
+            meant.setdefault(name.casefold(), name)
+    return sorted(meant.values())
 
 
 def _can_be(name: str) -> bool:

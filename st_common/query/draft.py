@@ -318,8 +318,11 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
             )
         _check_focals(draft, statement, plan)
         draft.problems.extend(problems_of_systems(statement, stream.epsg))
+        tags = partial(draft.tags_of, stream.layer) if stream.layer else tuple
         problems = (
-            list(problems_of(statement, stream, draft.types)) if statement.terms else []
+            list(problems_of(statement, stream, draft.types, tags))
+            if statement.terms
+            else []
         )
         draft.problems.extend(problems)
         draft.notices.extend(

@@ -37,9 +37,9 @@ class Draft:
     before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
     `created`, `replaced` and `removed` are names of areas. `tables` are the settings of the streams that were created,
     by name, likewise; statements make and drop `streams_created` and `streams_dropped`. Of all `streams`, also those
-    that the text itself makes, `settled` are in the settings. Of a layer that FROM names `layer_stream` gives the stream
-    of its features; `layer_tables` are the settings of those, and `layers_declared` those that a query is registered
-    about for the first time, or with other tags. `shown` is what SHOW and EXPLAIN ask for, each at its
+    that the text itself makes, `settled` are in the settings. Of a layer that FROM names, `layer_stream` gives the
+    stream of its features; `layer_tables` are the settings of those, and `layers_declared` those that a query is
+    registered about for the first time, or with more tags. `shown` is what SHOW and EXPLAIN ask for, each at its
     place.
     """
 

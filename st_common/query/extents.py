@@ -130,8 +130,9 @@ _NEIGHBOURS = {
 
 def _looks_at_shapes(neighbours: Neighbours) -> bool:
     """Whether the nearest ones are found by their extents: from a place, which is a point."""
-    is_nearest = isinstance(neighbours, Nearest) and bool(neighbours.extent)
-    return is_nearest and neighbours.place.focal is None
+    if not isinstance(neighbours, Nearest):
+        return False
+    return bool(neighbours.extent) and neighbours.place.focal is None
 
 
 def _slides_by_space(frame: Frame) -> bool:

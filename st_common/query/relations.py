@@ -5,14 +5,19 @@ asked of it. What needs motion or time is refused by one table, `NOT_OF_LAYERS`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from st_common.config.home import Home
+from sqlglot import exp
+
+from st_common.config.columns import GEOMETRY
+from st_common.config.home import DEFAULT_GROUP, Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
 from st_common.query.complaint import Complaint
 from st_common.query.created_streams import FILE
+from st_common.query.fix_columns import BUILTINS
 from st_common.query.grammar.statements import expression_of
 from st_common.query.plan import Plan
 from st_common.query.plan_expressions import expressions_of
@@ -69,15 +74,19 @@ def _motion_in(plan: Plan) -> Iterator[tuple[str, str]]:
     places = {"columns": "select", "aggregate": "select"}
     for part, text in expressions_of(plan):
         if any(name in text for name in MOTION):  # most name none
-            for column in expression_of(text).find_all(_column()):
+            for column in expression_of(text).find_all(exp.Column):
                 if column.name in MOTION:
                     yield places.get(part, part), column.name
 
 
-def _column() -> type[Any]:
-    from sqlglot import exp
-
-    return exp.Column
+def _tags_in(texts: Iterable[str]) -> set[str]:
+    """The names of columns in expressions that may be tags, in small letters: those that not all features have."""
+    named = {
+        column.name.casefold()
+        for text in texts
+        for column in expression_of(text).find_all(exp.Column)
+    }
+    return named - {*BUILTINS, *_OWN, GEOMETRY}
 
 
 def stream_of_layer(
@@ -99,14 +108,14 @@ def stream_of_layer(
     Raises:
         LayerError: there is no such layer.
     """
-    from st_common.config.home import DEFAULT_GROUP
     from st_common.layers.announce import layer_group  # imports Delta
     from st_common.layers.conversion import crs_of_group
-    from st_common.layers.relation import table_of_layer, tags_named
+    from st_common.layers.relation import table_of_layer, tags_meant
 
     others = [one for one in streams.values() if one.layer is None]
     crs = crs_of_group(others, layer_group(home, layer) or DEFAULT_GROUP)
-    tags = tags_named(texts, tags_of(home, layer), before)
+    names = _tags_in(texts)
+    tags = tags_meant(names, tags_of(home, layer) if names else (), before)
     table = table_of_layer(home, layer, tags, crs=crs)
     return table, stream_of_table(layer, table, Path(FILE))
 
@@ -155,8 +164,15 @@ def carry_tags(home: Home, stream: StreamSettings, now_us: int) -> None:
 
 
 def tags_of(home: Home, layer: str) -> set[str]:
-    """The names of the tags that the features of a layer have."""
-    from st_common.layers.table import read_rows  # imports Delta
+    """The names of the tags that the features of a layer have in its newest version."""
+    from st_common.layers.table import newest_version  # imports Delta
 
-    tags = read_rows(home, layer, columns=["tags"])["tags"]
+    return _tags_at(home, layer, newest_version(home, layer))
+
+
+@lru_cache(maxsize=16)
+def _tags_at(home: Home, layer: str, version: int | None) -> set[str]:
+    from st_common.layers.table import read_rows
+
+    tags = read_rows(home, layer, version, columns=["tags"])["tags"]
     return {name for chunk in tags.chunks for name in chunk.keys.unique().to_pylist()}

@@ -1,7 +1,7 @@
 """Whether the expressions of statements fit their streams: columns that exist, values of the type that is needed."""
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 from st_common.formats.format_settings import named_columns
@@ -64,9 +64,19 @@ def types_of(
 
 
 def problems_of(
-    statement: "Statement", stream: "StreamSettings", types: Types
+    statement: "Statement",
+    stream: "StreamSettings",
+    types: Types,
+    tags: Callable[[], Collection[str]] = tuple,
 ) -> Iterator[Problem]:
-    """What is wrong with the expressions of a statement on this stream."""
+    """What is wrong with the expressions of a statement on this stream.
+
+    Args:
+        statement: its names are as they are declared.
+        stream: the settings of what it is about.
+        types: of the expressions.
+        tags: gives those of a layer, of which one may have been meant; asked where a column is unknown.
+    """
     for term in beside_speed(statement):
         if any(
             known and name != "object"
@@ -83,7 +93,8 @@ def problems_of(
         columns = _columns(term, stream)
         unknown = list(_unknown(term, columns))
         for name, span in unknown:
-            yield _unknown_column(statement, name, span, columns, stream)
+            known = (*columns, *((tag, "VARCHAR") for tag in tags()))
+            yield _unknown_column(statement, name, span, known, stream)
         if unknown:
             continue
         mixes = [_compared(statement, term, one) for one in mixed(term, columns)]

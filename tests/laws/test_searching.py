@@ -78,7 +78,7 @@ class Asked:
 
 
 CONDITIONS = {
-    "": lambda one: True,
+    "": bool,
     "kind = 'fuel'": lambda one: one.kind == "fuel",
     "brand = 'b1'": lambda one: one.tags.get("brand") == "b1",
     "BRAND IS NULL": lambda one: "brand" not in one.tags,

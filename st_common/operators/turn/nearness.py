@@ -111,7 +111,7 @@ def nearness(turn: Turn, lookups: Lookups, fixes: Placed, held: Held) -> Ranked:
 def _measured(
     turn: Turn, lookups: Lookups, fixes: Placed, held: Held
 ) -> tuple[np.ndarray, np.ndarray]:
-    """What members are ordered by, and how far they are; float64[m]. All queries of a stream ask of extents, or none."""
+    """What members are ordered by, and how far they are; float64[m]. Of a stream all ask of extents or none."""
     space, extents = turn.settings.space, _OF_EXTENTS in turn.known.kinds
     known = turn.known.kinds[_OF_EXTENTS if extents else _KIND]
     x, y = _places(known, lookups, fixes, held)

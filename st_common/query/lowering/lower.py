@@ -28,10 +28,10 @@ from st_common.query.lowering.incident import (
     with_expressions,
 )
 from st_common.query.lowering.join import layer_join_of, pair_join_of
+from st_common.query.lowering.near_place import with_circle
 from st_common.query.lowering.options import options_of
 from st_common.query.lowering.outer import asked_of_groups, outer_of, spans_of
 from st_common.query.lowering.own_region import with_own_region
-from st_common.query.lowering.near_place import with_circle
 from st_common.query.lowering.quantity import window_of
 from st_common.query.lowering.rows_below import with_rows_below
 from st_common.query.lowering.scope import Scope, stream_of, with_labels

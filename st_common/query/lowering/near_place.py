@@ -34,6 +34,11 @@ def with_circle(select: exp.Expr) -> None:
     like = _LIKE.format(source.alias_or_name)
     parts = list(conjuncts(where.this)) if where is not None else []
     near = next((one for one in parts if _is_near(one.unnest(), points[0])), None)
+    # Whatever is said of points is said here.
+    rest = [one for one in parts if one.find(Point) is None]
+    select.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
+    if rest and where is not None:
+        select.args["where"].meta.update(where.meta)
     if near is None or len(points) > 1:
         message = "ST_Point stands in one condition, joined to others by AND"
         raise Refused(message, span_of(points[-1]), f"WHERE {like}")
@@ -46,10 +51,6 @@ def with_circle(select: exp.Expr) -> None:
         message = "ST_DWithin of a point and a region exclude each other"
         hint = "INSIDE (region AND CIRCLE (x, y, 500 m)) is in both"
         raise Refused(message, span_of(bare), hint)
-    rest = [one for one in parts if one is not near]
-    select.set("where", exp.Where(this=exp.and_(*rest)) if rest else None)
-    if rest:
-        select.args["where"].meta.update(where.meta)
     select.set("inside", _circle(bare, points[0]))
 
 

@@ -11,20 +11,23 @@ from starlette.responses import Response
 from st_common import tables
 from st_common.answers.completion import completions
 from st_common.answers.names_known import Known
+from st_common.batch.asking import ANSWER
 from st_common.batch.asking import asked as asked_of_the_past
 from st_common.batch.asking import known_until
 from st_common.batch.ordered import count_fixes, stored_span
+from st_common.batch.searching import searched
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.errors import QueryError
 from st_common.query.past import Past
 from st_common.query.printed import select_text
 from st_common.query.registry import fitted
+from st_common.query.relations import source_of
 from st_common.query.text import Statement, parse
 from st_common.server.endpoint import LIMIT, STATEMENTS, Endpoint
 from st_common.server.page.frame import frame_of
 from st_common.server.page.known import kind_of
-from st_common.server.parameters import Parameters, known_stream
+from st_common.server.parameters import Parameters
 from st_common.server.replies import plain_rows, value_reply
 from st_common.server.schemas import (
     NUMBER,
@@ -63,16 +66,21 @@ _ROWS, _MOST_ROWS = 1000, 10_000
     is_on_map=True,
 )
 def ask(asked: Parameters) -> Response:
-    """What a SELECT that stands alone would have told, AS OF a time or BETWEEN two."""
+    """What a SELECT that stands alone would have told, AS OF a time or BETWEEN two; of a layer what is in it now."""
     statement = _select(asked)
     plan, past = statement.plan, statement.past
     assert plan is not None  # noqa: S101 - a SELECT has one
-    stream = known_stream(asked, plan.stream)
     home, limit = asked.place.home, min(asked.params.get("limit", _ROWS), _MOST_ROWS)
-    fixes = _few_fixes(home, stream, past)
-    told = asked_of_the_past(home, stream, plan, past)
-    rows, more = _first(told, limit)
-    shown = plain_rows(_placed(home, stream, rows))
+    stream = source_of(home, asked.place.streams(), plan)
+    if stream.layer is None:
+        fixes = _few_fixes(home, stream, past)
+        rows, more = _first(asked_of_the_past(home, stream, plan, past), limit)
+        rows, span = _placed(home, stream, rows), stored_span(home, stream.name)
+    else:
+        features = searched(home, stream, plan, past).sort_by("object")
+        rows = features.select([*ANSWER, "x", "y"]).slice(0, limit)
+        fixes, more, span = len(features), len(features) > limit, None
+    shown = plain_rows(rows)
     frame = frame_of(asked, stream)
     for row in shown:
         x, y = row.pop("x"), row.pop("y")
@@ -80,7 +88,7 @@ def ask(asked: Parameters) -> Response:
         row["lat"] = None if y is None else frame.lat(y)
     is_interval = past is not None and past.since is not None
     beside = {"stream": stream.name, "interval": is_interval, "more": more}
-    first, last = stored_span(home, stream.name) or (None, None)
+    first, last = span or (None, None)
     beside |= {"fixes": fixes, "first_fix_ts": first, "last_fix_ts": last}
     return value_reply({**beside, "rows": shown})
 

@@ -1,7 +1,7 @@
 """The k nearest elements with an extent: by the distance of the nearest point of each, 0 inside an area (SPEC P13).
 
-A point of each element bounds its distance from above, so the k-th of these is a circle that surely holds the k nearest.
-What has its box beyond that circle is not looked at.
+A point of each element bounds its distance from above, so a circle up to the k-th of these surely holds the k nearest.
+What has its box beyond it is not looked at.
 """
 
 from typing import ClassVar
@@ -88,9 +88,7 @@ def _far(world: World, criteria: Criteria, row: Ints, obj: Ints) -> Floats:
     return np.round(far, world.space.decimals)
 
 
-def _reached(
-    world: World, criteria: Criteria, objects: Ints, radius: Floats
-) -> Pairs:
+def _reached(world: World, criteria: Criteria, objects: Ints, radius: Floats) -> Pairs:
     """Pairs of a query and an object whose box a circle reaches; one without end reaches all that are somewhere."""
     shapes = world.shapes_of(objects)
     somewhere = np.flatnonzero(~np.isnan(world.x[objects]))
