@@ -72,8 +72,6 @@ def neighbours_to_json(neighbours: Neighbours) -> dict[str, Any]:
         value["places"] = [values_of(place) for place in neighbours.places]
     else:
         value["place"] = values_of(neighbours.place)
-    if isinstance(neighbours, Nearest) and not neighbours.extent:
-        del value["extent"]  # younger than many logs
     return value
 
 
