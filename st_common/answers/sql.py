@@ -20,6 +20,7 @@ from st_common.answers.changes import changed_streams, parts
 from st_common.answers.query_table import queries_and_objects
 from st_common.answers.sql_allowed import named_in, require_allowed, require_small
 from st_common.answers.sql_groups import create_group_views, require_in_groups
+from st_common.answers.sql_places import add_places, calls_places
 from st_common.asking import opened
 from st_common.config.home import Home, require_own_view, view_name
 from st_common.config.stream import StreamSettings
@@ -141,6 +142,8 @@ def sql(
             raise _refusal(error) from None
         if calls_cells(text.upper()):
             add_cells(connection)
+        if calls_places(text.lower()):
+            add_places(connection, streams_of().values() if streams_of else ())
         # From here on the text cannot undo any of these settings.
         connection.execute("SET lock_configuration = true")
         try:

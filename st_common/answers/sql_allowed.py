@@ -13,6 +13,7 @@ from typing import Any
 
 import duckdb
 
+from st_common.answers.sql_places import PLACES
 from st_common.asking import opened
 from st_common.errors import QueryError
 from st_common.query.cells import CELLS
@@ -239,7 +240,7 @@ def _of_duckdb() -> tuple[frozenset[str], frozenset[str], frozenset[str]]:
         and kind in ("scalar", "aggregate", "window", "macro")
         and not name.startswith("__internal")
     }
-    allowed = frozenset(pure - _NEVER | _IMPURE | _SYNTAX | _MACROS | set(CELLS))
+    allowed = frozenset(pure - _NEVER | _IMPURE | _SYNTAX | _MACROS | {*CELLS, *PLACES})
     others = frozenset(name for name, _, _ in rows) - allowed
     return allowed, others, frozenset(name for (name,) in views)
 

@@ -1,6 +1,7 @@
 """FROM a layer, as users meet it: in commands, in Python and over HTTP, at restarts, and what is refused."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from typer.testing import CliRunner
 from st_common import tables
 from st_common.answers.answers import answer
 from st_common.answers.changes import stream_changes
+from st_common.answers.sql import sql
 from st_common.cli import app
 from st_common.client import HomeClient
 from st_common.config.home import Home
@@ -226,7 +228,9 @@ def test_a_distance_from_a_point_is_a_circle_of_streams_too(home, client):
     client.register(
         f"REGISTER QUERY cars_near AS SELECT * FROM cars WHERE {near.format('cars')}"
     )
-    assert "FROM cars INSIDE CIRCLE (5, 6, 1 m)" in fairway(home, "query", "show", "cars_near")
+    assert "FROM cars INSIDE CIRCLE (5, 6, 1 m)" in fairway(
+        home, "query", "show", "cars_near"
+    )
 
 
 def test_a_stream_of_the_same_name_is_what_is_meant(home):
@@ -254,12 +258,12 @@ def test_the_server_asks_once_keeps_answers_and_refuses_strangers(home):
         ]
         assert http.put("/v1/queries/near", content=NEAR).status_code == 201
         keep(home)
-        rows = http.get("/v1/queries/near/answer").json()["members"]
+        rows = http.get("/v1/answers/near").json()["rows"]
         assert [row["object"] for row in rows] == ["a", "b", "lake"]
         for odd in (
             "SELECT * FROM stations KNN (0, 1, 1)",
             "SELECT * FROM statons INSIDE (0, 0, 1, 1)",
-            "SELECT * FROM \"../layers\" INSIDE (0, 0, 1, 1)",
+            'SELECT * FROM "../layers" INSIDE (0, 0, 1, 1)',
             "SELECT * FROM stations WHERE fid = '\u0000' OR",
             "SELECT * FROM stations WHERE ST_DWithin(stations, ST_Point(1, 1), -5 m)",
             "SELECT ST_Point(1, 1) FROM stations",
@@ -276,3 +280,28 @@ def test_a_plan_of_the_builder_or_as_json_is_that_of_the_text(home, client):
     plan = Plan.from_json(find(home, "two").plan.to_json())
     assert plan == find(home, "two").plan
     assert "KNN (2, 5, 6)" in to_text(plan, "two")
+
+
+def test_sql_says_how_far_features_are_from_places(home):
+    text = """
+        SELECT fid, ST_Distance(geometry, ST_Point(5, 6)) AS far
+        FROM layer_stations WHERE home ORDER BY far, fid
+    """
+    streams = load_streams(home.root / "conf")
+    rows = sql(home, text, lambda: streams).to_pylist()
+    assert [(row["fid"], row["far"]) for row in rows] == [
+        ("lake", 0.0),
+        ("b", 1.0),
+        ("c", 5.0),
+        ("a", 41**0.5),
+    ]
+    on_globe = "SELECT ST_Distance(ST_Point(0, 0), ST_Point(0, 1)) AS far"
+    assert sql(home, on_globe)["far"].to_pylist() == [pytest.approx(110_574.389)]
+    both = {**streams, "ships": replace(streams["cars"], crs="EPSG:4326")}
+    with pytest.raises(QueryError, match="streams of both kinds"):
+        sql(home, text, lambda: both)
+    with pytest.raises(QueryError, match="needs a point"):
+        sql(
+            home,
+            "SELECT ST_Distance(geometry, geometry) FROM layer_stations WHERE fid = 'lake'",
+        )

@@ -11,9 +11,8 @@ from starlette.responses import Response
 from st_common import tables
 from st_common.answers.completion import completions
 from st_common.answers.names_known import Known
-from st_common.batch.asking import ANSWER
+from st_common.batch.asking import ANSWER, known_until
 from st_common.batch.asking import asked as asked_of_the_past
-from st_common.batch.asking import known_until
 from st_common.batch.ordered import count_fixes, stored_span
 from st_common.batch.searching import searched
 from st_common.config.home import Home
