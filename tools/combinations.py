@@ -64,6 +64,7 @@ FORMS = (
     Form(name="`NOT EXISTS`", where=f"NOT {_EXISTS}"),
     Form(name="`JOIN` with a layer", join="JOIN parks p ON ST_Intersects(t, p)"),
     Form(name="`LEFT JOIN`", join="LEFT JOIN parks p ON ST_Intersects(t, p)"),
+    Form(name="`NEAREST` of a layer", join="JOIN parks p ON NEAREST(t, p, 1)"),
     Form(
         name="`JOIN` of the stream with itself",
         join="JOIN taxis b ON ST_DWithin(t, b, 50 m)",

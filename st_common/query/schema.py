@@ -90,7 +90,11 @@ _RULES: MappingProxyType[str, Schema] = MappingProxyType(
     {
         "Window": {"minProperties": 1, "maxProperties": 1},
         "Place": {"anyOf": [{"not": {"required": ["focal"]}}, {"maxProperties": 1}]},
-        "PairJoin": {"anyOf": [{"required": ["distance_m"]}, {"required": ["keys"]}]},
+        "PairJoin": {
+            "anyOf": [
+                {"required": [name]} for name in ("distance_m", "keys", "nearest")
+            ]
+        },
         "Frame": {
             "anyOf": [
                 {"required": [name]} for name in ("sliding", "regions", "session_s")

@@ -148,6 +148,8 @@ def _pairs(rng: Random, _layers: bool) -> Plan:
     where, chooses = draw_where_of_pairs(rng), how in ("semi", "anti")
     is_ranked = not chooses and not isinstance(inside, MovingRegion)
     nearest = rng.randint(1, 3) if is_ranked and rng.random() < 0.4 else None
+    if nearest is not None and rng.random() < 0.4:
+        distance_m, keys = None, ()
     return Plan(
         stream=STREAM,
         pairs=PairJoin(distance_m=distance_m, keys=keys, how=how, nearest=nearest),

@@ -20,6 +20,7 @@ from st_common.query.neighbours import GroupNearest, Nearest, Place, ReverseNear
 from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
 from st_common.reference.crossing import gaps, ways_between
 from st_common.reference.metric import Metric
+from st_common.reference.shapes import from_shapes
 from st_common.regions.registry import (
     Area,
     Box,
@@ -461,6 +462,46 @@ def test_who_has_a_feature_on_the_globe_is_who_brute_force_says(seed, data):
     case, here = among_features(seed, choosing_plan, kind="choosing")
     margins = [0.0, *(share * here.reach_m for share in (0.5, 20.0))]
     holds(case, data.draw(courses(len(case.rows), margins=margins, shards=(1, 3))))
+
+
+def nearest_plan(rng, clear):
+    """The nearest feature of each object, of all or within a distance that is beyond doubt."""
+    near = rng.choice((None, None, *clear))
+    join = LayerJoin(
+        layer=LAYER,
+        predicate="nearest" if near is None else "dwithin",
+        distance_m=near or 0.0,
+        how=rng.choice(("inner", "left", "semi") if near else ("inner", "left")),
+        nearest=rng.choice((1, 1, 2)),
+    )
+    return Plan(stream=STREAM, join=join, emit=rng.choice(("changes", "every")))
+
+
+def is_clear(case, here):
+    """Whether of two features of a version one is clearly nearer to each place, or it lies in both."""
+    x, y = np.array(here.places).T
+    for features in case.layers.values():
+        one, other = (
+            from_shapes(
+                np.full(len(x), each.geometry, object), x, y, Metric(is_flat=False)
+            )
+            for each in features
+        )
+        close = np.abs(one - other) < 0.02 * np.maximum(one, other)
+        if (close & (np.maximum(one, other) > 0)).any():
+            return False
+    return True
+
+
+@pytest.mark.spec("P13", "P3", "X1", "X4")
+@tries(20)
+@given(st.integers(0, (1 << 48) - 1), st.data())
+def test_the_nearest_features_on_the_globe_are_those_of_brute_force(seed, data):
+    case, here = among_features(
+        seed, lambda rng, _, clear: nearest_plan(rng, clear), kind="fixes"
+    )
+    assume(is_clear(case, here))
+    holds(case, data.draw(courses(len(case.rows), shards=(1, 3))))
 
 
 RANGES = (

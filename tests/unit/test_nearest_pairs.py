@@ -92,6 +92,20 @@ def test_who_is_nearest_is_asked_among_those_of_whom_the_condition_holds():
     assert told(counted, rows)[-1].startswith("1 +*")
 
 
+@pytest.mark.spec("X12", "G9", "P13")
+@pytest.mark.parametrize("how", HOW)
+def test_without_a_distance_or_a_key_all_others_are_looked_at(how):
+    """Nobody is near to e, and its nearest is far; of d alone holds what is asked of the other one."""
+    rows = [fix("e", 1, 5_000, 0), *ROWS]
+    alone = "SELECT * FROM s a JOIN s b ON NEAREST(a, b, 1)"
+    assert told(alone, rows[:2], **how) == ["1 +ae enter", "1 +ea enter"]
+    assert "5 +ed enter" in told(alone, rows, **how)
+    many = [fix(f"n{n:02}", 1, n, 0) for n in range(40)]
+    far = [*many, fix("z", 1, 900, 0, kind="taxi")]
+    kept = told(f"{alone} WHERE b.kind = 'taxi'", far, **how)
+    assert kept == [f"1 +n{n:02}z enter" for n in range(40)]
+
+
 @pytest.mark.spec("X12", "B14")
 def test_it_is_said_in_texts_in_json_and_in_python():
     said = plan_of(
@@ -102,6 +116,10 @@ def test_it_is_said_in_texts_in_json_and_in_python():
     assert plan_of(to_text(said, "q").partition(" AS ")[2]) == said
     built = query("s").join("s").on_dwithin(10).and_equal("kind").and_nearest(2)
     assert built.build() == said
+    alone = query("s").join("s").on_nearest(2).build()
+    assert plan_of("SELECT * FROM s a JOIN s b ON NEAREST(a, b, 2)") == alone
+    assert plan_from_json(json.dumps(alone.to_json())) == alone
+    assert plan_of(to_text(alone, "q").partition(" AS ")[2]) == alone
     assert any("the 2 nearest" in line for line in lines(explain(said, "q")))
 
 
@@ -109,10 +127,6 @@ def test_it_is_said_in_texts_in_json_and_in_python():
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "SELECT * FROM s a JOIN s b ON NEAREST(a, b, 2)",
-            "beside a distance or a key",
-        ),
         (f"SELECT * {NEAR.replace('1)', '0)')}", "a number from 1 to 10,000"),
         (
             f"SELECT * {NEAR.replace('NEAREST(a, b', 'NEAREST(a, c')}",

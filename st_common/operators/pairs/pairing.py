@@ -9,6 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from st_common.geometry.circles import points_in_circles
+from st_common.geometry.grid import blocks
+from st_common.geometry.nearest import Neighbours
 from st_common.operators.arrays.keys import unique
 from st_common.operators.expressions.screens import passes
 from st_common.operators.matching.match import match
@@ -25,6 +27,10 @@ from st_common.operators.turn.points import points_at
 from st_common.operators.turn.present import Present
 from st_common.operators.turn.turn import Turn
 from st_common.runs import is_first, ranges
+
+Pairs = tuple[np.ndarray, np.ndarray, np.ndarray]  # queries, firsts, others
+
+_MOST_LOOKED = 1 << 20  # pairs of a first object and others, tested together
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,16 +89,66 @@ def _paired(
 ) -> tuple[tuple[np.ndarray, ...], int]:
     """The pairs of first objects of which all holds: queries, firsts, others; and how many were tested."""
     alive = np.flatnonzero(world.alive)
+    is_alone = turn.known.of(PairSpecs).alone[firsts.query]
     pairs = [
         _partners(turn, world, codes, firsts, which, may_be_other(turn, fixes, among))
         # A first object that changed, or whose query moved, is paired with all; others with those that changed.
-        for which, among in ((firsts.anyone, alive), (~firsts.anyone, changed))
+        for which, among in (
+            (firsts.anyone & ~is_alone, alive),
+            (~firsts.anyone & ~is_alone, changed),
+        )
     ]
     query, one, other = (np.concatenate([part[n] for part in pairs]) for n in range(3))
     keep = hold(turn, fixes, query, one, other)
-    query, one, other = query[keep], one[keep], other[keep]
+    kept = [(query[keep], one[keep], other[keep])]
+    tested = sum(part[3] for part in pairs)
+    if is_alone.any():
+        among = may_be_other(turn, fixes, alive)
+        query, one = firsts.query[is_alone], firsts.object[is_alone]
+        of_alone, looked = _nearest_of_all(turn, fixes, world, query, one, among)
+        kept, tested = [*kept, *of_alone], tested + looked
+    query, one, other = (np.concatenate([part[n] for part in kept]) for n in range(3))
     keep = are_nearest(turn, world, query, one, other)
-    return (query[keep], one[keep], other[keep]), sum(part[3] for part in pairs)
+    return (query[keep], one[keep], other[keep]), tested
+
+
+def _nearest_of_all(
+    turn: Turn,
+    fixes: Present,
+    world: World,
+    query: np.ndarray,
+    one: np.ndarray,
+    among: np.ndarray,
+) -> tuple[list[Pairs], int]:
+    """Pairs that hold, the nearest of each first object among them, and how many were tested.
+
+    They are looked for among the nearest others, then among four times as many, until as many hold as are asked for.
+    """
+    if not len(among):
+        return [], 0
+    count = turn.known.of(PairSpecs).nearest[query]
+    tree = Neighbours(world.x[among], world.y[among], space=world.space)
+    wanted, rows, tested = count + 1, np.arange(len(query)), 0  # each is near to itself
+    kept: list[Pairs] = []
+    while len(rows):
+        look, settled = np.minimum(wanted[rows], len(among)), np.zeros(len(rows), bool)
+        for part in blocks(look, _MOST_LOOKED):
+            some = rows[part]
+            far = world.space.radius_of(
+                tree.bound(world.x[one[some]], world.y[one[some]], look[part])
+            )
+            row, other = _near(world, one[some], far, among)
+            is_other = one[some][row] != other
+            row, other = row[is_other], other[is_other]
+            keep = hold(turn, fixes, query[some][row], one[some][row], other)
+            tested += len(keep)
+            enough = np.bincount(row[keep], minlength=len(some)) >= count[some]
+            settled[part] = enough | (look[part] == len(among))
+            keep &= settled[part][row]
+            kept.append((query[some][row[keep]], one[some][row[keep]], other[keep]))
+        rows = rows[~settled]
+        wanted[rows] *= 4
+    return kept, tested
 
 
 def _as_asked(firsts: _Firsts, moved: np.ndarray, few: np.ndarray) -> _Firsts:

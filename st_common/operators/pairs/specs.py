@@ -71,6 +71,13 @@ class PairSpecs:
         return np.flatnonzero(self.nearest)
 
     @property
+    def alone(self) -> np.ndarray:
+        """Whether queries ask for the nearest others wherever they are, without distance or key; bool."""
+        alone: np.ndarray = (self.nearest > 0) & (self.key < 0)
+        alone &= np.isnan(self.distance_m)
+        return alone
+
+    @property
     def most_m(self) -> float:
         """The largest distance; NaN where no query has one."""
         known = self.distance_m[~np.isnan(self.distance_m)]

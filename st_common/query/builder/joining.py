@@ -45,11 +45,13 @@ class Joining(Generic[_Built]):
         return self._joined(step, join=None, pairs=pairs)
 
     def on_nearest(self, count: int) -> _Built:
-        """The `count` features nearest to a fix, however far they are; of equally far ones the first by fid."""
+        """The `count` features or other objects nearest to a fix, however far; of equally far ones the first by id."""
         step = "on_nearest(..)"
-        return self._with_layer(
-            step, predicate="nearest", nearest=_count_of_nearest(count, step)
-        )
+        nearest = _count_of_nearest(count, step)
+        if self.is_layer:
+            return self._with_layer(step, predicate="nearest", nearest=nearest)
+        pairs = PairJoin(nearest=nearest, how=self._how)
+        return self._joined(step, join=None, pairs=pairs)
 
     def on_equal(self, expression: str, key: str | None = None) -> _Built:
         """A value of the fix equals the feature's `key` (fid, kind or a tag), or the same value of the other object."""

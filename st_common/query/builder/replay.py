@@ -99,6 +99,8 @@ def _pairs(builder: QueryBuilder, plan: Plan) -> QueryBuilder:
     if plan.pairs is None:
         return builder
     joining, keys = _PAIRS[plan.pairs.how](builder), plan.pairs.keys
+    if plan.pairs.distance_m is None and not keys and plan.pairs.nearest is not None:
+        return joining.on_nearest(plan.pairs.nearest)
     if plan.pairs.distance_m is not None:
         builder = joining.on_dwithin(plan.pairs.distance_m)
     else:

@@ -104,10 +104,6 @@ def pair_join_of(
         else:
             _refuse_pairing(condition, scope)
     texts = tuple(key.text for key in keys)
-    if distance_m is None and not keys and nearest is not None:
-        like = f"ST_DWithin({scope.label}, {scope.other_label}, 1 km)"
-        message = "NEAREST stands beside a distance or a key"
-        raise Refused(message, span_of(parts[0]), f"{like} AND NEAREST (..)")
     return PairJoin(distance_m=distance_m, keys=texts, nearest=nearest), tuple(keys)
 
 
