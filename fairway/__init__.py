@@ -24,7 +24,7 @@ from st_common.client.home_client import HomeClient
 from st_common.client.interface import ChangeFeed, Client, QueryId, Subscription
 from st_common.client.put import Put
 from st_common.client.result import Result
-from st_common.client.tuples import Element, Feature, MultiTuple
+from st_common.client.tuples import MultiTuple
 from st_common.errors import (
     ConfigError,
     FairwayError,
@@ -34,6 +34,7 @@ from st_common.errors import (
 )
 from st_common.extras import require_module
 from st_common.query.builder import query
+from st_common.query.tuples import Element, Feature
 
 if TYPE_CHECKING:
     from st_common.spark.continuous import continuous

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from st_common.config.columns import Columns
+from st_common.config.filters import FilterSettings
 from st_common.config.keys import Key, keys_of
 from st_common.config.operations import KeptDays, Limits, Notifier, ServerSettings
 from st_common.config.position_filter import PositionFilter
@@ -183,6 +184,13 @@ TABLES = (
         keys=keys_of(ServerSettings),
     ),
     Table(file="layers", name="kinds.KIND", text="a rule", keys=keys_of(Rule)),
+    Table(
+        file="filters",
+        name="filters.NAME",
+        text="a filter of your own, which queries call NAME (docs/query-language.md#filters-of-your-own); only who may"
+        " write this file says what is run",
+        keys=keys_of(FilterSettings),
+    ),
 )
 FILES = tuple(dict.fromkeys(table.file for table in TABLES))
 

@@ -5,6 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -25,6 +26,8 @@ from st_common.checks.history import (
     clock_of,
     events_of,
 )
+from st_common.config.filters import Filters as UserFilters
+from st_common.config.filters import filter_method, require_filter
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.geometry.space import Space
@@ -36,8 +39,9 @@ from st_common.position import position_of, segment_of
 from st_common.query import near_columns
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.pair_columns import BORDER, DISTANCE, speed_tag
+from st_common.query.tuples import Element, Feature
 from st_common.reference.columns import Features, Fixes, objects
-from st_common.reference.metric import Ints, Metric, Objects
+from st_common.reference.metric import Bools, Ints, Metric, Objects
 from st_common.reference.motion import between, motion_of
 
 if TYPE_CHECKING:
@@ -47,6 +51,7 @@ ATTRIBUTE = "@"
 """Before the names of attributes, so that none is taken for a column of ours."""
 _TIMES = ["segment", "row", "event_ts"]
 _PLAIN = ["object", "x", "y", "gone"]
+_OF_TUPLE = ("object", "event_ts", "x", "y")
 _TYPES = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
 
 
@@ -124,7 +129,7 @@ def archived_history(
     frame = _frame_of(rows, events)
     history = History(
         events=events,
-        fixes=fixes_of(frame, tuple(stream.attributes), stream.space),
+        fixes=fixes_of(frame, tuple(stream.attributes), stream.space, stream.filters),
         clock=clock,
         times=times,
         source=Archived(home=home, unit_m=stream.unit_m),
@@ -145,7 +150,12 @@ def _event_us(stored: pa.Table) -> Ints:
     return us
 
 
-def fixes_of(frame: pd.DataFrame, attributes: Sequence[str], space: Space) -> Fixes:
+def fixes_of(
+    frame: pd.DataFrame,
+    attributes: Sequence[str],
+    space: Space,
+    filters: UserFilters = MappingProxyType({}),
+) -> Fixes:
     """The rows of a frame as the reference reads them.
 
     Places on the globe are measured in another way than engines do, which leaves doubts.
@@ -156,7 +166,9 @@ def fixes_of(frame: pd.DataFrame, attributes: Sequence[str], space: Space) -> Fi
         x=frame["x"].to_numpy(float),
         y=frame["y"].to_numpy(float),
         metric=metric,
-        of=Database(frame=frame, attributes_known=attributes, metric=metric),
+        of=Database(
+            frame=frame, attributes_known=attributes, metric=metric, filters=filters
+        ),
         rows=np.arange(len(frame)),
     )
 
@@ -216,6 +228,7 @@ class Database:
     frame: pd.DataFrame
     attributes_known: Sequence[str]
     metric: Metric
+    filters: UserFilters
 
     def values(self, text: str, rows: Ints, partners: Objects | None = None) -> Objects:
         """See `Expressions.values`."""
@@ -262,6 +275,38 @@ class Database:
                 return self.texts(f'"{quoted}"', rows)
         return objects([None] * len(rows))
 
+    def let_through(
+        self,
+        name: str,
+        value: str | None,
+        rows: Ints,
+        features: tuple[str, Features] | None = None,
+    ) -> Bools:
+        """See `Expressions.let_through`; a class that takes tables is given one row at a time."""
+        settings = require_filter(name, self.filters)
+        method, takes_tables = filter_method(settings, joins=features is not None)
+        names = [*_OF_TUPLE, *self.attributes_known]
+        frame = self._named[list(dict.fromkeys(names))].iloc[rows]
+        times = frame["event_ts"].dt.tz_localize("UTC")
+        sides = [
+            pa.Table.from_pandas(frame.assign(event_ts=times), preserve_index=False)
+        ]
+        tuples: list[list[Any]] = [[_element(row) for row in sides[0].to_pylist()]]
+        if features is not None:
+            layer, known = features
+            sides.append(_feature_table(known))
+            zipped = zip(sides[1].to_pylist(), known.tags, known.shapes, strict=True)
+            tuples.append(
+                [
+                    Feature(**{**row, "tags": tags, "geometry": shape}, layer=layer)
+                    for row, tags, shape in zipped
+                ]
+            )
+        if takes_tables:
+            tuples = [[side.slice(n, 1) for n in range(len(rows))] for side in sides]
+        passed = [_passes(method, one, value) for one in zip(*tuples, strict=True)]
+        return np.array(passed, np.bool_)
+
     def _columns(self, rows: Ints) -> pd.DataFrame:
         """The columns that expressions may name, of some rows; of -1 all null."""
         if not (rows < 0).any():
@@ -282,6 +327,33 @@ class Database:
         return named.assign(event_ts=pd.to_datetime(frame["ts"], unit="us")).assign(
             **{field.name: getattr(motion, field.name) for field in fields(motion)}
         )
+
+
+def _element(row: dict[str, Any]) -> Element:
+    return Element(**{name: row.pop(name) for name in _OF_TUPLE}, fields=row)
+
+
+def _feature_table(features: Features) -> pa.Table:
+    tags = [list(one.items()) for one in features.tags]
+    return pa.table(
+        {
+            "fid": pa.array(features.fids, pa.string()),
+            "kind": pa.array(features.kinds, pa.string()),
+            "tags": pa.array(tags, pa.map_(pa.string(), pa.string())),
+            "geometry": pa.array(shapely.to_wkb(features.shapes), pa.binary()),
+        }
+    )
+
+
+def _passes(method: Any, given: tuple[Any, ...], value: str | None) -> bool:
+    """What a filter of users says of one row; where it raises, or says neither, the row does not pass."""
+    try:
+        passed = np.asarray(method(*given, value))
+    except MemoryError:
+        raise
+    except (Exception, SystemExit):  # noqa: BLE001 - what others wrote may raise anything
+        return False
+    return passed.dtype == np.bool_ and bool(passed.all())
 
 
 def _type_of(name: str) -> str:

@@ -7,6 +7,7 @@ computes nothing itself but for `evaluate`, which makes a home of its own. Begin
 from st_common.client.home_client import HomeClient
 from st_common.client.interface import QueryId
 from st_common.client.registration import Registration
-from st_common.client.tuples import Element, Feature, MultiTuple
+from st_common.client.tuples import MultiTuple
+from st_common.query.tuples import Element, Feature
 
 __all__ = ["Element", "Feature", "HomeClient", "MultiTuple", "QueryId", "Registration"]

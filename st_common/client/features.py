@@ -5,9 +5,9 @@ from collections.abc import Mapping
 
 import pyarrow as pa
 
-from st_common.client.tuples import Feature
 from st_common.config.home import Home
 from st_common.layers.table import AT_HOME, read_rows
+from st_common.query.tuples import Feature
 
 _HELD = 100_000  # features
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from st_common.config.columns import Columns
 from st_common.config.entry_filter import EntryFilter
+from st_common.config.filters import FilterSettings
 from st_common.config.home import DEFAULT_GROUP
 from st_common.config.keys import Place, key
 from st_common.config.position_filter import PositionFilter
@@ -135,6 +136,7 @@ class StreamSettings:
         sources: where live records come from: see below.
         id_key: nothing that people set: engines take it from the stream's topology. It keys the hashes by which objects
             are found and dealt out to shards; the default is that of streams from before there were others.
+        filters: nothing that people set here: the filters of users, by name, as conf/filters.toml has them.
     """
 
     name: str
@@ -194,6 +196,7 @@ class StreamSettings:
         default_factory=dict, hash=False, metadata=key(table)
     )
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
+    filters: Mapping[str, FilterSettings] = field(default_factory=dict, hash=False)
 
     @property
     def accuracy_unit_m(self) -> float:

@@ -7,6 +7,7 @@ from typing import Any
 
 from st_common.config.columns import Columns, columns_of_table
 from st_common.config.entry_filter import EntryFilter
+from st_common.config.filters import Filters, load_filters
 from st_common.config.home import require_own_view, view_name
 from st_common.config.keys import (
     Place,
@@ -71,7 +72,7 @@ def load_streams(conf: Path, *, begun: Begun = _never) -> Streams:
         begun: gives, by the name of a stream, the keys that it was begun with; they count where its table is silent.
 
     Raises:
-        ConfigError: the file is absent or no TOML, or has something else than streams.
+        ConfigError: the file is absent or no TOML, or has something else than streams; or so of filters.toml.
     """
     path = _streams_file(conf)
     try:
@@ -81,18 +82,23 @@ def load_streams(conf: Path, *, begun: Begun = _never) -> Streams:
             f"{path} does not exist",
             hint="name the folder by --conf or FAIRWAY_CONF; `fairway init` begins one in the home",
         ) from None
+    filters = load_filters(path)
     settings_of: dict[str, StreamSettings] = {}
     broken: dict[str, ConfigError] = {}
     by_view: dict[str, str] = {}
     for name, table in tables_of(document, "streams", place).items():
         try:
             require_own_view(name, by_view.setdefault(view_name(name), name))
-            settings_of[name] = stream_of_table(
-                name, with_begun(name, table, begun), place
-            )
+            stream = stream_of_table(name, with_begun(name, table, begun), place)
+            settings_of[name] = replace(stream, filters=filters)
         except ConfigError as error:
             broken[name] = error
     return Streams(settings_of, broken)
+
+
+def filters_of(streams: Mapping[str, StreamSettings]) -> Filters:
+    """The filters of users that an installation has: all its streams have the same."""
+    return next((stream.filters for stream in streams.values()), {})
 
 
 def with_begun(name: str, table: Any, begun: Begun) -> Any:

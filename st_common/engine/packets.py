@@ -47,6 +47,7 @@ def step_settings(
         shard=shard,
         shards=shards,
         id_key=stream.id_key,
+        filters=stream.filters,
     )
 
 

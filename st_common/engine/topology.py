@@ -39,6 +39,7 @@ _FREE = (
     "changes_days",
     "sources",
     "spark",
+    "filters",
     *reading.NAMES,
 )
 

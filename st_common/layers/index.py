@@ -19,7 +19,7 @@ from st_common.geometry.enlarged import (
 from st_common.geometry.grid import BoxIndex
 from st_common.geometry.space import GLOBE, Space
 from st_common.layers.grouped import groups_of, rank_in_group
-from st_common.layers.labels import Chosen, Labels, Tags, chosen_by
+from st_common.layers.labels import Chosen, FeatureRows, Labels, Tags, chosen_by
 from st_common.layers.nearby import Nearby
 from st_common.layers.readable import readable
 from st_common.layers.shapes import RegionShapes, ShapeCache
@@ -42,6 +42,7 @@ class LayerIndex:
         read_region: gives the WKB of the features that are home in a region, in the order of their fids.
         space: what the coordinates of the layer and of the points mean.
         read_tag: gives the values of a tag of the features that are home, in the order of their fids; null for none.
+        read_rows: gives the rows of the features that are home in a region, see `FeatureRows`; None: nobody asks.
         cache_bytes: how much memory the geometries may take; the boxes of all features are held anyway.
     """
 
@@ -54,6 +55,7 @@ class LayerIndex:
         "_nearby",
         "_region",
         "_region_ids",
+        "_rows",
         "_space",
         "_trees",
         "fids",
@@ -66,6 +68,7 @@ class LayerIndex:
         *,
         space: Space = GLOBE,
         read_tag: Callable[[str], pa.Array] | None = None,
+        read_rows: Callable[[str], pa.Table] | None = None,
         cache_bytes: int = CACHE_BYTES,
     ) -> None:
         rows = rows.filter(rows["home"]).sort_by("fid")
@@ -88,6 +91,9 @@ class LayerIndex:
         ] = OrderedDict()
         self._nearby: OrderedDict[Chosen, Nearby] = OrderedDict()
         self._cache = ShapeCache(read_region, limit_bytes=cache_bytes)
+        self._rows = read_rows and FeatureRows(
+            self._region, self._region_ids, read_rows
+        )
 
     def match(
         self,
@@ -299,6 +305,11 @@ class LayerIndex:
         In the order of `fids`; read once and kept.
         """
         return self._labels.values(column)
+
+    def rows(self, feature: Ints) -> pa.Table:
+        """The whole features of some places: see `FeatureRows.of`. Errors are those of `match`."""
+        assert self._rows is not None  # noqa: S101 - whoever joins has a layer that can be read
+        return self._rows.of(feature)
 
     def _shapes_of(self, region: int) -> RegionShapes:
         with readable():

@@ -1,5 +1,6 @@
 """What the features of a layer are called: their ids, kinds and tags, and which of them have some of these."""
 
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from st_common.layers.grouped import groups_of, rank_in_group
 from st_common.layers.keyed import KeyIndex
 from st_common.layers.readable import readable
 
@@ -14,6 +16,8 @@ Ints = npt.NDArray[np.int64]
 Tags = Sequence[tuple[str, str]]
 Chosen = tuple[tuple[str, ...], tuple[tuple[str, str], ...]]
 """Kinds and tags of features, each sorted."""
+ROW_COLUMNS = ("fid", "kind", "tags", "geometry")
+_ROW_BYTES = 256 << 20
 
 
 def chosen_by(kinds: Sequence[str], tags: Tags) -> Chosen:
@@ -78,3 +82,53 @@ class Labels:
             return pa.nulls(len(self.fids), pa.string())
         with readable():
             return self._read_tag(name)
+
+
+class FeatureRows:
+    """Whole features, with all tags and their geometry, read region by region on demand.
+
+    Args:
+        region: int64[features], the region in which each feature is at home, a place in `region_ids`.
+        region_ids: the regions.
+        read: gives the `ROW_COLUMNS` of the features that are home in a region, in the order of their fids.
+    """
+
+    __slots__ = ("_ids", "_local", "_read", "_region", "_tables")
+
+    def __init__(
+        self,
+        region: Ints,
+        region_ids: Sequence[str],
+        read: Callable[[str], pa.Table],
+    ) -> None:
+        self._region, self._ids, self._read = region, region_ids, read
+        self._local = rank_in_group(region)
+        self._tables: OrderedDict[str, pa.Table] = OrderedDict()
+
+    def of(self, feature: Ints) -> pa.Table:
+        """A row with the `ROW_COLUMNS` for each of m features (int64[m], m > 0): tags as a map, the geometry as WKB.
+
+        Raises:
+            LayerError: a region cannot be read.
+            TransientError: it cannot be read now.
+        """
+        groups = groups_of(self._region[feature])
+        parts = [
+            self._table(region).take(pa.array(self._local[feature[pairs]]))
+            for region, pairs in groups
+        ]
+        back = np.argsort(np.concatenate([pairs for _, pairs in groups]))
+        return pa.concat_tables(parts).take(pa.array(back))
+
+    def _table(self, region: int) -> pa.Table:
+        name = self._ids[region]
+        table = self._tables.pop(name, None)
+        if table is None:
+            with readable():
+                table = self._read(name)
+        self._tables[name] = table
+        while sum(one.nbytes for one in self._tables.values()) > _ROW_BYTES:
+            if len(self._tables) == 1:
+                break
+            self._tables.popitem(last=False)
+        return table

@@ -16,7 +16,7 @@ from st_common.geometry.extent import Box
 from st_common.geometry.space import GLOBE, Space
 from st_common.layers.grouped import groups_of
 from st_common.layers.index import EDGES, SMALL_COLUMNS, LayerIndex
-from st_common.layers.labels import Labels
+from st_common.layers.labels import ROW_COLUMNS, FeatureRows, Labels
 from st_common.layers.readable import readable
 from st_common.layers.table import read_rows, sizes, table_path
 from st_common.partitioning.regions import Regions
@@ -49,6 +49,7 @@ class Outline:
         features: of each region the numbers of those that stand in it, ascending.
         extents: float64[r, 4], of each region the part in which features may lie.
         nbytes: int64[r], about how much memory the index of each region takes.
+        rows: whole features, read on demand.
     """
 
     labels: Labels
@@ -57,6 +58,7 @@ class Outline:
     features: list[Ints]
     extents: Floats
     nbytes: Ints
+    rows: FeatureRows
 
 
 def load_index(
@@ -167,6 +169,7 @@ def _load_index(home: Home, layer: str, version: int, space: Space) -> LayerInde
         partial(_wkb, home, layer, version),
         space=space,
         read_tag=_tags(home, layer, version),
+        read_rows=partial(_whole, home, layer, version),
     )
 
 
@@ -200,6 +203,9 @@ def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
         features=features,
         extents=np.array(extents).reshape(-1, len(EDGES)),
         nbytes=np.array([nbytes[name] for name in ids], np.int64),
+        rows=FeatureRows(
+            home_of, ids.tolist(), partial(_whole, home, layer, version)
+        ),
     )
 
 
@@ -304,6 +310,17 @@ def _tags(
 
 def _wkb(home: Home, layer: str, version: int, region_id: str) -> pa.ChunkedArray:
     """The geometries of the features at home in a region, sorted by fid."""
+    return _whole(home, layer, version, region_id, ("fid", "geometry"))["geometry"]
+
+
+def _whole(
+    home: Home,
+    layer: str,
+    version: int,
+    region_id: str,
+    columns: Sequence[str] = ROW_COLUMNS,
+) -> pa.Table:
+    """Some columns of the features at home in a region, sorted by fid."""
     of_region: Filters = [("region_id", "in", [region_id])]
-    rows = _rows(home, layer, version, ["home", "fid", "geometry"], of_region)
-    return rows.filter(rows["home"]).sort_by("fid")["geometry"]
+    rows = _rows(home, layer, version, ["home", *columns], of_region)
+    return rows.filter(rows["home"]).sort_by("fid").select(list(columns))

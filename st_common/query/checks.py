@@ -20,7 +20,10 @@ from st_common.query.pair_columns import NEAREST, names_pair, pair_names
 from st_common.query.plain import is_plain
 from st_common.query.plan import Plan
 from st_common.query.relations import complaints_of_layer
-from st_common.query.transform_checks import complaints_of_transforms
+from st_common.query.transform_checks import (
+    complaints_of_transforms,
+    complaints_of_user_filters,
+)
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import complaints_of_tree, walk_all
 from st_common.record import values_of
@@ -39,6 +42,7 @@ def complaints(plan: Plan, stream: "StreamSettings") -> Iterator[Complaint]:
     if not is_plain(plan):
         yield from complaints_of_tree(tree_of(plan))
         yield from complaints_of_values(plan, stream.space)
+        yield from complaints_of_user_filters(plan, stream.filters)
         yield from complaints_of_cells(plan, stream.space)
         yield from complaints_of_outer(plan, columns_below(plan, stream.attributes))
     yield from _of_order(plan)

@@ -20,7 +20,7 @@ class Transform:
 
     `factor`: an extent e becomes (1 + amount) e. `value`: extents grow by `amount` coordinates, half on each side.
     `metres`: the same by metres. `key`: only the object `text` passes. `box`: only what meets `box` passes. `filter`:
-    only what the filter `name` lets through, given its custom value `text`.
+    only what the filter `name` lets through, given its custom value `text`, and `geojson_near` the `amount` of metres.
     """
 
     kind: Kind

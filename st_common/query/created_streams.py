@@ -4,12 +4,19 @@ They stand in one file of the registry, which is changed together with the contr
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from st_common.config.home import Home, require_own_view, view_name
-from st_common.config.streams import Streams, load_streams, stream_of_table, with_begun
+from st_common.config.streams import (
+    Streams,
+    filters_of,
+    load_streams,
+    stream_of_table,
+    with_begun,
+)
 from st_common.errors import ConfigError, LogError
 from st_common.query.commit import completed, registry_file
 from st_common.record import opened, sealed
@@ -62,7 +69,8 @@ def add_created(streams: Streams, name: str, table: Mapping[str, Any]) -> None:
     try:
         for other in [*streams, *streams.broken]:
             _require_other(name, other)
-        streams[name] = stream_of_table(name, table, Path(FILE))
+        stream = stream_of_table(name, table, Path(FILE))
+        streams[name] = replace(stream, filters=filters_of(streams))
     except ConfigError as error:
         streams.pop(name, None)
         streams.broken[name] = error

@@ -117,7 +117,8 @@ def transform_in_words(transform: Transform) -> str:
             else ""
         )
     if transform.kind == "filter":
-        return f"only what the filter {transform.name} lets through: {transform.text}"
+        within = f" within {number(transform.amount)} m" if transform.amount else ""
+        return f"only what the filter {transform.name} lets through{within}: {transform.text}"
     return {
         "factor": f"boxes grow by the factor {number(transform.amount)}",
         "value": f"boxes grow by {number(transform.amount)} in coordinates",

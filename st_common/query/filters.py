@@ -5,6 +5,11 @@ from collections.abc import Callable
 
 from st_common.regions.shapes import why_invalid
 
+NEAR, STRICT = "geojson_near", "geojson_strict"
+"""`geojson`, and of a join what lies within a distance of its feature, or on it: as the fix is, not its box."""
+NEAR_M = 5.0
+"""The distance of `geojson_near` where a query gives none, in metres."""
+
 
 def name_and_value(text: str | None) -> tuple[str, str] | None:
     """`attribute:value` taken apart at the first colon; None for anything else."""
@@ -81,6 +86,8 @@ def _shape(shape: object, needed: str) -> str | None:
 
 BUILT_IN: dict[str, Callable[[str | None], str | None]] = {
     "geojson": _geojson,
+    NEAR: _geojson,
+    STRICT: _geojson,
     "key": _key,
     "property": _property,
     "wkt": _wkt,

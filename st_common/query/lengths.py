@@ -53,7 +53,8 @@ def in_coordinates(plan: Plan, unit_m: float) -> Plan:
 
 
 def _transform(step: Transform, unit_m: float) -> Transform:
-    return replace(step, amount=step.amount / unit_m) if step.kind == "metres" else step
+    is_length = step.kind in ("metres", "filter")
+    return replace(step, amount=step.amount / unit_m) if is_length else step
 
 
 def _frame(frame: Frame, unit_m: float) -> Frame:

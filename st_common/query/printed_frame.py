@@ -68,7 +68,8 @@ def _step(step: Transform) -> str:
         return f"key({text_literal(step.text or '')})"
     if step.kind == "filter":
         value = f", {text_literal(step.text)}" if step.text is not None else ""
-        return f"filter({text_literal(step.name or '')}{value})"
+        within = f", {number(step.amount)} m" if step.amount else ""
+        return f"filter({text_literal(step.name or '')}{value}{within})"
     if step.kind == "metres":
         return f"enlarge({number(step.amount)} m)"
     return f"enlarge_{step.kind}({number(step.amount)})"

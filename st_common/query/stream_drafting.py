@@ -74,7 +74,7 @@ def declare(draft: Draft, statement: "Statement") -> None:
         if source is not None:
             table = table_of(statement.name, statement.plan, source)
             stream = stream_of_table(statement.name, table, Path(FILE))
-            draft.streams[statement.name] = stream
+            draft.streams[statement.name] = replace(stream, filters=source.filters)
 
 
 def check_rows(draft: Draft, statement: "Statement") -> None:

@@ -3,10 +3,19 @@
 import math
 from collections.abc import Iterable, Iterator
 
+from st_common.config.filters import (
+    BUILT_IN,
+    Filters,
+    filter_method,
+    filter_named,
+    filter_names,
+)
+from st_common.errors import ConfigError
 from st_common.geometry.space import Space
 from st_common.query.comparing import ENLARGEMENTS, Transform
 from st_common.query.complaint import Complaint
-from st_common.query.filters import NAMES, complaint
+from st_common.query.filters import NAMES, NEAR, STRICT, complaint
+from st_common.query.plan import Plan
 from st_common.query.problem import did_you_mean
 
 _FURTHEST_M = 20_000_000.0  # half the way around the Earth
@@ -41,12 +50,34 @@ def _enlargement(step: Transform, *, space: Space) -> Iterator[Complaint]:
         yield Complaint(at="using", message=message, hint=_LIKE[step.kind])
 
 
+def complaints_of_user_filters(plan: Plan, declared: Filters) -> Iterator[Complaint]:
+    """What is wrong with the filters that are none of ours, on a stream whose settings declare some."""
+    for name in (step.name or "" for step in plan.transforms if step.kind == "filter"):
+        if name in NAMES:
+            continue
+        try:
+            settings = filter_named(name, declared)
+            if settings is not None:
+                filter_method(settings, joins=plan.join is not None)
+        except ConfigError as error:
+            yield Complaint(at="using", message=error.message, hint=error.hint or "")
+            continue
+        if settings is None:
+            known = (*NAMES, *filter_names(declared))
+            hint = did_you_mean(name, (*known, *BUILT_IN))
+            hint = hint or f"known filters: {', '.join(known)}"
+            yield Complaint(at="using", message=f"unknown filter {name!r}", hint=hint)
+
+
 def _filter(step: Transform) -> Iterator[Complaint]:
     name = step.name or ""
-    if name not in NAMES:
-        hint = did_you_mean(name, NAMES) or f"known filters: {', '.join(NAMES)}"
-        yield Complaint(at="using", message=f"unknown filter {name!r}", hint=hint)
-    elif (why := complaint(name, step.text)) is not None:
+    if (name == NEAR) != (step.amount > 0):
+        message = f"filter {name!r} takes a distance above 0, and {STRICT} none: {step.amount:g} m"
+        if name != NEAR:
+            message = f"filter {name!r} takes no distance, and not {step.amount:g} m"
+        hint = f"filter('{NEAR}', 'custom value', 5 m)"
+        yield Complaint(at="using", message=message, hint=hint)
+    if name in NAMES and (why := complaint(name, step.text)) is not None:
         yield Complaint(
             at="using",
             message=f"filter {name!r}: {why}",

@@ -45,6 +45,19 @@ class Expressions(Protocol):
         """The text of an attribute of each row; None for all where there is no such attribute."""
         ...
 
+    def let_through(
+        self,
+        name: str,
+        value: str | None,
+        rows: Ints,
+        features: "tuple[str, Features] | None" = None,
+    ) -> Bools:
+        """Which rows a filter of users lets through: each alone, or beside a feature of a layer (its name) of its own.
+
+        One for which it raises does not pass.
+        """
+        ...
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fixes:

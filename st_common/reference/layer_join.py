@@ -11,6 +11,7 @@ import numpy as np
 import shapely
 
 from st_common.config.units import unit_of
+from st_common.query.comparing import Transform
 from st_common.query.plan import LayerJoin, Plan
 from st_common.reference.columns import Features, Fixes, equal, objects
 from st_common.reference.metric import (
@@ -58,6 +59,14 @@ def with_features(plan: Plan, fixes: Fixes, features: Features) -> Joined:
     pairs = _joined(plan.join, boxes, others) & steps.members.take(row)
     for text in steps.properties:
         pairs &= certain(having(text, boxes.fixes) | tagged(text, others))
+    for step in plan.transforms:
+        if step.kind == "filter" and step.name in ("geojson_near", "geojson_strict"):
+            pairs &= _lie_by(step, boxes.fixes, others)
+    for step in steps.users:
+        some, passed = np.flatnonzero(pairs.maybe), np.zeros(len(row), np.bool_)
+        beside, rows = (plan.join.layer, others.take(some)), boxes.fixes.rows[some]
+        passed[some] = fixes.of.let_through(step.name or "", step.text, rows, beside)
+        pairs &= certain(passed)
     keep = np.flatnonzero(pairs.maybe)
     met = _each_once(row[keep], others.take(keep), pairs.take(keep))
     k = plan.join.nearest
@@ -85,6 +94,15 @@ def _nearest(k: int, fixes: Fixes, features: Features, met: Joined) -> Joined:
         keep[mine] |= (far[mine] <= last + doubt) | ~is_clear
         sure[mine] &= is_clear & (far[mine] < last - doubt)
     return Joined(row=met.row[keep], partner=met.partner[keep], sure=sure[keep])
+
+
+def _lie_by(step: Transform, fixes: Fixes, features: Features) -> Members:
+    """Which fixes, not their boxes, lie within a distance of the features beside them, or on them."""
+    if step.name == "geojson_strict":
+        points = shapely.points(fixes.x, fixes.y)
+        return certain(np.asarray(shapely.intersects(features.shapes, points)))
+    far = distances(features.shapes, fixes.x, fixes.y, fixes.metric)
+    return fixes.metric.at_most_from_shape(far, step.amount)
 
 
 def of_which_features(

@@ -13,10 +13,13 @@ import numpy as np
 import shapely
 
 from st_common.query.comparing import Transform
+from st_common.query.filters import NAMES
 from st_common.query.plan import Plan
 from st_common.reference.columns import Features, Fixes, equal
 from st_common.reference.metric import Bools, Floats, Ints, Members, certain, everyone
 from st_common.regions.registry import Box
+
+_GEOJSON = ("geojson", "geojson_near", "geojson_strict")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,22 +67,26 @@ class Boxes:
 class Stepped:
     """Who gets through the steps of a plan, with its box then.
 
-    `properties` (`name:value`) are asked of the fix, or of the feature that it is joined with.
+    `properties` (`name:value`) are asked of the fix, or of the feature that it is joined with; `users` are the filters
+    of users, which are asked about both.
     """
 
     members: Members
     boxes: Boxes
     properties: tuple[str, ...]
+    users: tuple[Transform, ...]
 
 
 def stepped(plan: Plan, fixes: Fixes) -> Stepped:
     """Takes fixes through all steps, and the comparison; without a join properties are asked of the fixes here."""
     boxes = Boxes(fixes=fixes, wide=np.zeros(len(fixes)), high=np.zeros(len(fixes)))
-    members, properties = everyone(len(fixes)), []
+    members, properties, users = everyone(len(fixes)), [], []
     for step in plan.transforms:
         boxes = _enlarged(boxes, step)
         if _is_property(step):
             properties.append(str(step.text))
+        elif step.kind == "filter" and step.name not in NAMES:
+            users.append(step)
         else:
             members &= _passed(step, boxes)
     if plan.compare is not None:
@@ -88,7 +95,19 @@ def stepped(plan: Plan, fixes: Fixes) -> Stepped:
     if plan.join is None:
         for text in properties:
             members &= certain(having(text, fixes))
-    return Stepped(members=members, boxes=boxes, properties=tuple(properties))
+        for step in users:
+            some = np.flatnonzero(members.maybe)
+            members &= certain(_through(step, fixes, some))
+    return Stepped(
+        members=members, boxes=boxes, properties=tuple(properties), users=tuple(users)
+    )
+
+
+def _through(step: Transform, fixes: Fixes, some: Ints) -> Bools:
+    """Which of some fixes a filter of users lets through; of the others none."""
+    passed = np.zeros(len(fixes), np.bool_)
+    passed[some] = fixes.of.let_through(step.name or "", step.text, fixes.rows[some])
+    return passed
 
 
 def having(text: str, fixes: Fixes) -> Bools:
@@ -106,7 +125,7 @@ def tagged(text: str, features: Features) -> Bools:
 
 def _is_property(step: Transform) -> bool:
     is_text = step.text is not None and not step.text.lstrip().startswith("{")
-    is_named = step.name == "property" or (step.name == "geojson" and is_text)
+    is_named = step.name == "property" or (step.name in _GEOJSON and is_text)
     return step.kind == "filter" and is_named
 
 
@@ -149,7 +168,7 @@ def _passed(step: Transform, boxes: Boxes) -> Members:
         return everyone(len(boxes.fixes))
     if step.name == "wkt":
         shape = shapely.from_wkt(step.text)
-    elif step.name == "geojson":
+    elif step.name in _GEOJSON:
         value = json.loads(step.text)
         shape = shapely.geometry.shape(value.get("geometry", value))
     else:

@@ -29,6 +29,7 @@ from tests.kit.oracle import Change, Control, Fix, Row, Rules
 from tests.kit.oracle_rows import ATTRIBUTES, EXTENTS
 from tests.kit.shapely_layer import ShapelyLayer
 from tests.kit.strategies import Case, Course, Segmentation
+from tests.kit.user_filters import DECLARED
 
 Told = tuple[
     int,
@@ -170,6 +171,7 @@ def settings_of(
         refills=refills,
         shard=shard,
         shards=shards,
+        filters=DECLARED,
     )
 
 

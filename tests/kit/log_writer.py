@@ -18,6 +18,7 @@ from st_common.storage import Storage
 from tests.kit.oracle import Control, Fix, Row, Rules
 from tests.kit.oracle_rows import ATTRIBUTES, text_of
 from tests.kit.strategies import Case
+from tests.kit.user_filters import DECLARED
 
 HEADER = ("object", "t", "x", "y", "gone", *ATTRIBUTES)
 
@@ -97,6 +98,7 @@ def settings_of(
         window_rows=rules.window_rows,
         shards=shards,
         units={"load": "m"} if rules.filters else {},
+        filters=DECLARED,
         position_filter=_position_filter(rules),
     )
 

@@ -43,9 +43,10 @@ from st_common.controls.reading import rows_of
 from st_common.geometry.space import GLOBE, PLANE
 from st_common.query.plan import Plan
 from st_common.reference.columns import Features, Fixes, objects
-from st_common.reference.metric import Ints, Metric, Objects
+from st_common.reference.metric import Bools, Ints, Metric, Objects
 from st_common.reference.motion import motion_of
 from st_common.reference.position_filter import Limits, Moved, judged
+from tests.kit import user_filters
 from tests.kit.oracle_rows import (
     Change,
     Feature,
@@ -120,6 +121,25 @@ class Meanings:
         """See `Expressions.attributes`."""
         own = (self.readings[row].fix.attributes.get(name) for row in rows)
         return objects([None if one is None else text_of(one) for one in own])
+
+    def let_through(
+        self,
+        name: str,
+        value: str | None,
+        rows: Ints,
+        features: tuple[str, Features] | None = None,
+    ) -> Bools:
+        """See `Expressions.let_through`."""
+        fixes = [self.readings[row].fix for row in rows.tolist()]
+        others = [
+            None if features is None else user_filters.beside(features[1], at)
+            for at in range(len(fixes))
+        ]
+        pairs = zip(fixes, others, strict=True)
+        return np.array(
+            [user_filters.passes(name, value or "", fix, one) for fix, one in pairs],
+            np.bool_,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,6 +146,19 @@ class ShapelyLayer:
             [self._value(feature, column) for feature in self.features], pa.string()
         )
 
+    def rows(self, feature: np.ndarray) -> pa.Table:
+        """Whole features, by their places."""
+        them = [self.features[place] for place in feature.tolist()]
+        tags = [list(one.tags.items()) for one in them]
+        return pa.table(
+            {
+                "fid": [one.fid for one in them],
+                "kind": pa.array([one.kind for one in them], pa.string()),
+                "tags": pa.array(tags, pa.map_(pa.string(), pa.string())),
+                "geometry": [shapely.to_wkb(one.geometry) for one in them],
+            }
+        )
+
     def _is_meant(self, feature: Feature, kinds: tuple[str, ...], tags: Tags) -> bool:
         return (not kinds or feature.kind in kinds) and all(
             self._value(feature, n) == value for n, value in tags

@@ -72,8 +72,8 @@ SHIPS = query("ships")
         ),
         (lambda: SHIPS.filter_key(""), "filter_key(..): a key is a text"),
         (
-            lambda: SHIPS.filter("proprty", "a:b"),
-            "filter(..): unknown filter 'proprty' (did you mean property?)",
+            lambda: SHIPS.filter("property", "a"),
+            "filter(..): filter 'property': it needs 'attribute:value'",
         ),
         (
             SHIPS.negative_matches,

@@ -172,9 +172,11 @@ PURE = {  # of small values that are the same for ever: by module and name
     "expressions/simple.py: expressions_in",
     "expressions/simple.py: parts_of",
 }
-RESOURCES = {  # no caches: a database for each thread, and what fails within a step
+RESOURCES = {  # no caches: a database for each thread, what a step may ask, and what fails within it
     "expressions/evaluation.py: _of_thread",
     "expressions/failures.py: _noted",
+    "expressions/filters/users.py: _declared",
+    "expressions/filters/users.py: _overran",
 }
 MAKES_MUTABLE = (
     *("dict", "list", "set", "defaultdict", "deque", "OrderedDict", "Counter"),

@@ -81,8 +81,8 @@ def plan(**parts: object) -> str:
             "$.transforms[1]: 'text' is a required",
         ),
         (
-            plan(transforms=[{"kind": "filter", "name": "ky"}]),
-            "unknown filter 'ky' (did you mean key?)",
+            plan(transforms=[{"kind": "filter", "name": "key"}]),
+            "filter 'key': it needs the id of an object",
         ),
         (
             plan(neighbours={"kind": "nearest", "k": 1.5, "place": {"focal": "a"}}),

@@ -36,11 +36,13 @@ class Filtering:
         name: as in `FILTERS`.
         text: the custom value that the query gives it, None without.
         growth: by what the fix's box has been enlarged by then.
+        within: how far from a feature, of `geojson_near`; metres, or the unit of a plane.
     """
 
     name: str
     text: str | None
     growth: Growth
+    within: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,9 +82,13 @@ def steps_of(plan: Plan) -> Steps:
         elif step.kind == "key":
             keys[step.text or ""] = None
         elif step.kind == "filter":
-            filters[Filtering(name=step.name or "", text=step.text, growth=growth)] = (
-                None
+            one = Filtering(
+                name=step.name or "",
+                text=step.text,
+                growth=growth,
+                within=step.amount,
             )
+            filters[one] = None
     if plan.compare is not None:
         meetings.append(
             Meeting(box=plan.compare.box, growth=growth, negative=plan.compare.negative)

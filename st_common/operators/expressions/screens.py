@@ -7,6 +7,7 @@ Candidate pairs of a point and a query come from indexes; here they are tested a
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -22,8 +23,9 @@ from st_common.operators.expressions.comparing import (
     edges_of,
 )
 from st_common.operators.expressions.failures import each_alone, note
-from st_common.operators.expressions.filters import FILTERS
-from st_common.operators.expressions.filters.protocol import Features, Fixes
+from st_common.operators.expressions.filters import WHOLE, filter_called
+from st_common.operators.expressions.filters.protocol import Features, Filter, Fixes
+from st_common.operators.expressions.filters.users import OverrunError, UserFilter
 from st_common.operators.expressions.readings import Readings
 from st_common.operators.state.intern import Interner, Sought
 from st_common.runs import firsts
@@ -127,22 +129,19 @@ def _rounds(total: int, pairs: list[tuple[int, int]]) -> tuple[np.ndarray, ...]:
     return tuple(rounds)
 
 
-def passes(
+def unfiltered(
     screens: Screens,
     asked: Asked,
     point: np.ndarray,
     query: np.ndarray,
-    features: Features | None = None,
 ) -> np.ndarray:
-    """Whether pairs of a point and a query satisfy the query's screen; bool[p].
+    """Whether pairs of a point and a query satisfy the query's screen, but for filters; bool[p].
 
     Args:
         screens: those of all queries.
         asked: the points.
         point: int64[p], places of points.
         query: int64[p], numbers of queries.
-        features: of pairs that are joined: the n-th pair is one of the n-th feature. Filters come last and see what
-            passed the rest.
     """
     keep = np.ones(len(point), bool)
     if len(screens.ids):
@@ -156,16 +155,41 @@ def passes(
                 _meet(
                     screens, asked, scale, places[query[part]], point[part], keep[part]
                 )
+    return keep
+
+
+def filtered(
+    screens: Screens,
+    asked: Asked,
+    point: np.ndarray,
+    query: np.ndarray,
+    features: Features | None = None,
+) -> np.ndarray:
+    """Whether the filters of queries let pairs of a point and a query through, which satisfy all else; bool[p].
+
+    Args:
+        screens: those of all queries.
+        asked: the points.
+        point: int64[p], places of points.
+        query: int64[p], numbers of queries.
+        features: of pairs that are joined: the n-th pair is one of the n-th feature.
+    """
+    keep = np.ones(len(point), bool)
     for places in screens.filtered:
         held = np.flatnonzero(keep)
         for number, at in _grouped(places[query[held]]):
             of = held[at]
-            chosen = (
-                None
-                if features is None
-                else replace(features, feature=features.feature[of])
-            )
+            chosen = None if features is None else features.take(of)
             keep[of] = _let_through(screens.filters[number], asked, point[of], chosen)
+    return keep
+
+
+def passes(
+    screens: Screens, asked: Asked, point: np.ndarray, query: np.ndarray
+) -> np.ndarray:
+    """Whether pairs of a point and a query satisfy all of the query's screen; bool[p]. Arguments as of `unfiltered`."""
+    keep = unfiltered(screens, asked, point, query)
+    keep[keep] = filtered(screens, asked, point[keep], query[keep])
     return keep
 
 
@@ -245,47 +269,100 @@ def _let_through(
     one: Filtering, asked: Asked, point: np.ndarray, features: Features | None
 ) -> np.ndarray:
     """What a filter says of pairs; without features each fix is asked about once."""
+    by = filter_called(one.name)
+    if isinstance(by, UserFilter):
+        by.require(joins=features is not None)
     if features is not None:
-        chosen = features
+        chosen = replace(features, within=one.within)
+        if isinstance(by, UserFilter) or one.name in WHOLE:
+            chosen = replace(chosen, rows=features.layer.rows(features.feature))
+            if chosen.rows is None:
+                return np.zeros(len(point), bool)  # of a layer that cannot be read
 
         def of_pairs(rows: np.ndarray) -> np.ndarray:
-            of = replace(chosen, feature=chosen.feature[rows])
-            return FILTERS[one.name].filter_pairs(
-                _fixes(one, asked, point[rows]), of, one.text
-            )
+            fixes = _fixes(one, asked, point[rows])
+            return by.filter_pairs(fixes, chosen.take(rows), one.text)
 
-        return _judged(one, of_pairs, len(point))
+        return _judged(one, by, of_pairs, _Rows(asked, point, chosen))
     # A filter is asked once about a fix, however many queries name it.
     points, at = np.unique(point, return_inverse=True)
 
     def of_fixes(rows: np.ndarray) -> np.ndarray:
-        return FILTERS[one.name].filter_fixes(
-            _fixes(one, asked, points[rows]), one.text
-        )
+        return by.filter_fixes(_fixes(one, asked, points[rows]), one.text)
 
-    return _judged(one, of_fixes, len(points))[at]
+    return _judged(one, by, of_fixes, _Rows(asked, points))[at]
+
+
+class _Rows(NamedTuple):
+    """What a filter is asked about: points, each beside its feature where they are joined."""
+
+    asked: Asked
+    point: np.ndarray
+    features: Features | None = None
+
+    def in_words(self, row: int) -> str:
+        """One of them, for people."""
+        readings = self.asked.readings
+        place = int(self.point[row])
+        name = self.asked.objects.ids[int(readings.object[place])].as_py()
+        instant = np.datetime64(int(readings.ts[place]), "us")
+        words = f"object {name} at {instant}Z"
+        if self.features is None:
+            return words
+        fid = self.features.layer.values("fid")[int(self.features.feature[row])]
+        return f"{words} and feature {fid.as_py()}"
 
 
 def _judged(
-    one: Filtering, judge: Callable[[np.ndarray], np.ndarray], total: int
+    one: Filtering,
+    by: Filter | UserFilter,
+    judge: Callable[[np.ndarray], np.ndarray],
+    of: _Rows,
 ) -> np.ndarray:
     """What a filter says; a row for which it raises does not pass, and that is noted."""
+    total, raised, rows_raised = len(of.point), list[Exception](), list[int]()
 
     def checked(rows: np.ndarray) -> np.ndarray:
-        passes = np.asarray(judge(rows))
-        if passes.dtype != np.bool_ or passes.shape != rows.shape:
-            raise TypeError(
-                f"it gives {passes.dtype}{list(passes.shape)} for {len(rows)} rows, not a bool for each"
-            )
-        return passes
+        try:
+            return _checked(np.asarray(judge(rows)), len(rows))
+        except Exception:
+            rows_raised[len(rows_raised) :] = rows.tolist() if len(rows) == 1 else ()
+            raise
 
-    raised: list[Exception] = []
-    passed = each_alone(checked, total, raised)
-    for error in raised[:1]:
-        value = "" if one.text is None else f" with {one.text!r}"
-        why = f"filter {one.name}{value} fails: {type(error).__name__}: {' '.join(str(error).split())}"
-        note(("filter", one.name, one.text or ""), why, error)
+    def all_rows() -> np.ndarray:
+        return each_alone(checked, total, raised)
+
+    if not isinstance(by, UserFilter):
+        passed = all_rows()
+    else:
+        try:
+            passed = by.limited(all_rows, one.text)
+        except OverrunError:
+            late = f"takes longer than limit_s = {by.settings.limit_s:g} for {total} rows, the first {of.in_words(0)}"
+            _note_failure(one, by, late, TimeoutError(late))
+            return np.zeros(total, bool)
+    if raised:
+        error = raised[0]
+        why = f"fails: {type(error).__name__}: {' '.join(str(error).split())}"
+        _note_failure(one, by, f"{why} ({of.in_words(rows_raised[0])})", error)
     return passed
+
+
+def _checked(passes: np.ndarray, total: int) -> np.ndarray:
+    if passes.dtype != np.bool_ or passes.shape != (total,):
+        raise TypeError(
+            f"it gives {passes.dtype}{list(passes.shape)} for {total} rows, not a bool for each"
+        )
+    return passes
+
+
+def _note_failure(
+    one: Filtering, by: Filter | UserFilter, why: str, error: Exception
+) -> None:
+    path = f" ({by.settings.class_})" if isinstance(by, UserFilter) else ""
+    value = "" if one.text is None else f" with {one.text!r}"
+    text = f"filter {one.name}{path}{value} {why}"
+    note(("filter", one.name, one.text or ""), text, error)
 
 
 def _fixes(one: Filtering, asked: Asked, point: np.ndarray) -> Fixes:
@@ -318,7 +395,8 @@ def satisfied(steps: Steps, asked: Asked) -> np.ndarray:
     """
     satisfies, points = np.zeros(len(asked.readings), bool), _of_key(steps, asked)
     screens = _alone(replace(steps, keys=()))
-    satisfies[points] = passes(screens, asked, points, np.zeros(len(points), np.int64))
+    first = np.zeros(len(points), np.int64)
+    satisfies[points] = passes(screens, asked, points, first)
     return satisfies
 
 

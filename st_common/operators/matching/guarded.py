@@ -158,6 +158,13 @@ class _Guarded:
             _note(self._name, self._version, error)
             return pa.nulls(len(self.fids), pa.string())
 
+    def rows(self, feature: np.ndarray) -> pa.Table | None:
+        try:
+            return self._layer.rows(feature)
+        except LayerError as error:
+            _note(self._name, self._version, error)
+            return None
+
     def _asked(self, ask: Callable[[_Rows], _Pairs], total: int) -> _Pairs:
         """The pairs for all points at once; when that fails those of each point that can be asked about alone."""
         try:
@@ -211,3 +218,6 @@ class _Nothing:
 
     def values(self, _column: str) -> pa.Array:
         return pa.nulls(0, pa.string())
+
+    def rows(self, _feature: np.ndarray) -> None:
+        return None

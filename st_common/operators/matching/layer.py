@@ -158,6 +158,12 @@ class Layer(Protocol):
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
 
+    def rows(self, feature: np.ndarray) -> pa.Table | None:
+        """Whole features of some places (int64[n]): fid, kind, tags (a map) and geometry (WKB), a row each.
+
+        None where they cannot be read, which was noted then.
+        """
+
 
 LayerOf = Callable[[str, int], Layer]
 """Gives a version of a layer by its name."""

@@ -11,7 +11,7 @@ from st_common.geometry.grid import blocks
 from st_common.operators.arrays.keys import is_in, packed, unique
 from st_common.operators.expressions.filters.protocol import Features
 from st_common.operators.expressions.index import find_pairs
-from st_common.operators.expressions.screens import objects_of, passes
+from st_common.operators.expressions.screens import filtered, objects_of, unfiltered
 from st_common.operators.matching.beside import hold_beside
 from st_common.operators.matching.extents import looked_up
 from st_common.operators.matching.forecasts import will_enter
@@ -143,6 +143,9 @@ def _unit(
         *_everywhere(unit, queries, points, chosen),
     )
     out += [_screened(queries, points, *pairs) for pairs in others]
+    if queries.screens.filtered:
+        masks = [_let_through(queries, points, *pairs) for pairs in out]
+        out = [(p[keep], q[keep]) for (p, q), keep in zip(out, masks, strict=True)]
     alone = [(point, query, np.full(len(point), NO_PARTNER)) for point, query in out]
     return alone + [
         _join(
@@ -162,8 +165,27 @@ def _screened(
 ) -> Pairs:
     if queries.screens.empty or not len(point):
         return point, query
-    keep = passes(queries.screens, points.asked, point, query)
+    keep = unfiltered(queries.screens, points.asked, point, query)
     return point[keep], query[keep]
+
+
+def _let_through(
+    queries: QuerySet,
+    points: Points,
+    point: np.ndarray,
+    query: np.ndarray,
+    features: Features | None = None,
+) -> np.ndarray:
+    """Whether pairs get through the filters of their queries, which are asked of what satisfies all else; bool[p]."""
+    keep = np.ones(len(point), bool)
+    if points.truth is not None:
+        keep = points.truth.pairs(queries.predicate[query], point)
+    held = np.flatnonzero(keep)
+    chosen = None if features is None else features.take(held)
+    keep[held] = filtered(
+        queries.screens, points.asked, point[held], query[held], chosen
+    )
+    return keep
 
 
 def _ahead(unit: Indexes, points: Points, chosen: np.ndarray) -> Iterator[Pairs]:
@@ -242,7 +264,7 @@ def _join(
         pairs.append((near[point], numbers[row]))
     point, query = (_concat([part[i] for part in pairs]) for i in range(2))
     if group.join.chooses:
-        keep = _has_feature(met, queries, points, layer, point, query)
+        keep = _has_feature(group, met, queries, points, layer, (point, query))
         keep ^= group.join.how == "anti"
         return point[keep], query[keep], np.full(int(keep.sum()), NO_PARTNER)
     return _with_partners(group, met, queries, points, layer, numbering, (point, query))
@@ -283,7 +305,7 @@ def _with_partners(  # noqa: PLR0917 - what a join knows, and the pairs
     pairs: Pairs,
 ) -> Triples:
     """Pairs of a point and a query with each feature that they join, of LEFT JOIN also those without one."""
-    features = _with_features(met, queries, points, layer, *pairs)
+    features = _with_features(group, met, queries, points, layer, pairs)
     named = _named(layer, numbering, features)
     if not group.join.is_outer:
         return named
@@ -298,16 +320,16 @@ def _with_partners(  # noqa: PLR0917 - what a join knows, and the pairs
 
 
 def _has_feature(
+    group: JoinGroup,
     met: Pairs,
     queries: QuerySet,
     points: Points,
     layer: Layer,
-    point: np.ndarray,
-    query: np.ndarray,
+    pairs: Pairs,
 ) -> np.ndarray:
     """Whether the point of each pair of a point and a query has a feature that the query joins; bool[p]."""
-    with_one, of, _ = _with_features(met, queries, points, layer, point, query)
-    return is_in(packed(query, point), unique(packed(of, with_one)))
+    with_one, of, _ = _with_features(group, met, queries, points, layer, pairs)
+    return is_in(packed(*pairs[::-1]), unique(packed(of, with_one)))
 
 
 def _named(layer: Layer, numbering: Numbering, pairs: Triples) -> Triples:
@@ -320,15 +342,15 @@ def _named(layer: Layer, numbering: Numbering, pairs: Triples) -> Triples:
 
 
 def _with_features(
+    group: JoinGroup,
     met: Pairs,
     queries: QuerySet,
     points: Points,
     layer: Layer,
-    point: np.ndarray,
-    query: np.ndarray,
+    pairs: Pairs,
 ) -> Triples:
     """Pairs of a point and a query with each feature, by its place in the layer, that they join."""
-    near, features = met
+    (near, features), (point, query) = met, pairs
     start = np.searchsorted(near, point)
     count = np.searchsorted(near, point, side="right") - start
     feature, point, query = (
@@ -337,15 +359,13 @@ def _with_features(
         np.repeat(query, count),
     )
     if not queries.screens.empty and len(point):
-        keep = passes(
-            queries.screens,
-            points.asked,
-            point,
-            query,
-            Features(layer=layer, feature=feature),
-        )
+        keep = unfiltered(queries.screens, points.asked, point, query)
         point, query, feature = point[keep], query[keep], feature[keep]
     if not queries.beside.empty and len(point):
         keep = hold_beside(queries.beside, points.asked, layer, point, query, feature)
+        point, query, feature = point[keep], query[keep], feature[keep]
+    if queries.screens.filtered and len(point):
+        joined = Features(layer=layer, name=group.join.layer, feature=feature)
+        keep = _let_through(queries, points, point, query, joined)
         point, query, feature = point[keep], query[keep], feature[keep]
     return point, query, feature

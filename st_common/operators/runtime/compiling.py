@@ -21,6 +21,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from st_common.config.filters import require_filter
+from st_common.operators.expressions.filters import FILTERS
 from st_common.operators.fence.moving_specs import MovingFences, compile_moving_fences
 from st_common.operators.fence.specs import FenceSet, compile_fences
 from st_common.operators.incident.specs import IncidentSet, compile_incidents
@@ -135,10 +137,14 @@ def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
         queries: all queries of the stream.
         settings: which shard this is, and the space.
         source: fixes by which is estimated whether a region or a condition is looked at first.
+
+    Raises:
+        ConfigError: a query names a filter of users that is not here: nobody is asked before all can be.
     """
     running = _running(queries, settings)
     if running is None:
         running = _Running(compile_shard(queries, settings, source))
+        _require_filters(running.known, settings)
         queries.derived[_Running, settings] = running
         running.renew()
     elif running.known.order.open and running.fixes <= 0 and len(source.run_fixes):
@@ -146,6 +152,13 @@ def compiled(queries: Queries, settings: Settings, source: Source) -> Compiled:
         running.renew()
     running.fixes -= len(source.run_fixes)
     return running.known
+
+
+def _require_filters(known: Compiled, settings: Settings) -> None:
+    sets = known.fixwise, known.still, known.windows
+    names = {one.name for of in sets for one in of.screens.filters}
+    for name in names - FILTERS.keys():
+        require_filter(name, settings.filters)
 
 
 def order_now(queries: Queries, settings: Settings) -> Placed | None:

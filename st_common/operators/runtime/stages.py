@@ -19,6 +19,7 @@ from st_common.errors import LogError, StateError
 from st_common.operators.events.packet import Packet
 from st_common.operators.events.timeline import Rows
 from st_common.operators.expressions.failures import noting
+from st_common.operators.expressions.filters.users import declared_filters
 from st_common.operators.matching.guarded import guarded
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.position_filter.filter import Filtered
@@ -84,13 +85,14 @@ def step(
     Raises:
         LogError: a segment is missing or comes twice.
         StateError: the state's ids are hashed by another key.
+        ConfigError: a query names a filter of users that is not here.
     """
     outcomes = []
     state = _keyed(state, settings)
     failures: dict[Failure, None] = {}
     readable = guarded(layer_of)
     for packet_run in _runs(_in_order(state, packets)):
-        with noting() as noted:
+        with noting() as noted, declared_filters(settings.filters):
             for outcome in _outcomes(state, packet_run, settings, readable):
                 outcomes.append(outcome)
                 state = replace(apply(state, outcome.delta), memo=outcome.memo)

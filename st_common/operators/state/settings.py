@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from st_common.config.filters import Filters
 from st_common.config.stream import PUBLIC_ID_KEY
 from st_common.geometry.space import PLANE, Space
 
@@ -26,6 +27,7 @@ class Settings:
         hosted: whether other shards may ask for what this one knows of its objects (docs/adr/0100): then it keeps what
             happened in the tick that is open, also without queries of its own that are judged at ticks.
         id_key: the key of the hashes of ids, the same for all shards and for ever.
+        filters: the filters of users that settings declare, by name.
     """
 
     lateness_us: int = 0
@@ -40,3 +42,4 @@ class Settings:
     shards: int = 1
     hosted: bool = False
     id_key: str = field(default=PUBLIC_ID_KEY, repr=False)
+    filters: Filters = field(default_factory=dict, hash=False)

@@ -326,12 +326,14 @@ def _fresh(
     texts = [rules.conditions.texts[number] for number in used.tolist()]
     out[condition >= 0] = of.fixes.masks(texts, which, among=len(of.asked))[row]
     for place in np.flatnonzero(np.isin(part, rules.stepped)).tolist():
+        # Of those that satisfy the condition, so that filters see no others.
+        held = np.flatnonzero(out[place])
         asked = Asked(
-            readings=of.fixes.readings(which),
+            readings=of.fixes.readings(which[held]),
             objects=of.turn.objects,
             space=of.world.space,
         )
-        out[place] &= satisfied(rules.all[part[place] - 1].steps, asked)
+        out[place, held] = satisfied(rules.all[part[place] - 1].steps, asked)
     with_layer = np.flatnonzero(np.isin(part, _with_layers(rules)))
     if len(with_layer):
         out[with_layer] &= _by_layer(part[with_layer], len(which), chosen)

@@ -8,6 +8,7 @@ from st_common.query.builder.refusing import refuse_unless, text_of_user
 from st_common.query.builder.regions import BoxLike, box_of
 from st_common.query.builder.step import Step
 from st_common.query.comparing import Compare, Kind, Transform
+from st_common.query.filters import NEAR, NEAR_M
 
 
 class RangeSteps(Step):
@@ -47,15 +48,16 @@ class RangeSteps(Step):
         step = "filter_box(..)"
         return self._through(step, Transform(kind="box", box=box_of(box, step)))
 
-    def filter(self, name: str, value: str | None = None) -> Self:
-        """Only what the filter `name` lets through, given its custom value."""
+    def filter(
+        self, name: str, value: str | None = None, *, metres: Amount = NEAR_M
+    ) -> Self:
+        """Only what the filter `name` lets through, given its custom value; `geojson_near` also takes a distance."""
         step = "filter(..)"
         custom = text_of_user(value, "a value", step) if value else value
+        name = text_of_user(name, "a filter", step)
+        amount = metres_of(metres, "a distance", step) if name == NEAR else 0.0
         return self._through(
-            step,
-            Transform(
-                kind="filter", name=text_of_user(name, "a filter", step), text=custom
-            ),
+            step, Transform(kind="filter", name=name, text=custom, amount=amount)
         )
 
     def compare_with(self, box: BoxLike) -> Self:

@@ -7,7 +7,15 @@ from functools import partial
 from sqlglot import exp
 
 from st_common.query.comparing import Compare, Transform
-from st_common.query.grammar.nodes import Comparing, Refused, Step, Using, span_of
+from st_common.query.filters import NEAR, NEAR_M
+from st_common.query.grammar.nodes import (
+    Comparing,
+    Quantity,
+    Refused,
+    Step,
+    Using,
+    span_of,
+)
 from st_common.query.lowering.gathered import Gathered
 from st_common.query.lowering.quantity import expect, metres, object_id, plain, shown
 from st_common.query.lowering.space import box_of
@@ -30,10 +38,20 @@ def transforms_of(using: Using, gathered: Gathered) -> tuple[Transform, ...]:
 
 def _transform(step: Step) -> Transform:
     name = step.this.name.lower()
-    if name not in STEPS:
-        hint = did_you_mean(name, STEPS) or f"one of {', '.join(STEPS)}"
+    if name in STEPS:
+        return STEPS[name](step.expressions)
+    # What is no step may be a filter of users; which there are is known where the stream is.
+    parts = step.expressions
+    if (
+        len(parts) != 1
+        or not isinstance(parts[0], exp.Literal)
+        or not parts[0].is_string
+    ):
+        hint = did_you_mean(name, STEPS) or (
+            f"one of {', '.join(STEPS)}, or a filter of yours: name('custom value')"
+        )
         raise Refused(f"unknown step {step.this.name!r}", span_of(step.this), hint)
-    return STEPS[name](step.expressions)
+    return Transform(kind="filter", name=name, text=str(parts[0].this))
 
 
 def _metres(parts: Sequence[exp.Expr]) -> Transform:
@@ -71,15 +89,16 @@ def _box(parts: Sequence[exp.Expr]) -> Transform:
 
 def _filter(parts: Sequence[exp.Expr]) -> Transform:
     like = "filter('name', 'custom value')"
-    if len(parts) > len(("name", "value")):
-        expect(parts, 2, like)
-    name, value = (
-        _text(parts[0], like),
-        _text(parts[1], like) if len(parts) > 1 else None,
-    )
+    name = _text(parts[0], like)
     if not name:
         raise Refused("expected the name of a filter", span_of(parts[0]), like)
-    return Transform(kind="filter", name=name, text=value)
+    amount = NEAR_M if name == NEAR else 0.0
+    if name == NEAR and isinstance(parts[-1], Quantity) and parts[-1].args.get("unit"):
+        amount, parts = metres(parts[-1]), parts[:-1]
+    if len(parts) > len(("name", "value")):
+        expect(parts, 2, like)
+    value = _text(parts[1], like) if len(parts) > 1 else None
+    return Transform(kind="filter", name=name, text=value, amount=amount)
 
 
 def _text(part: exp.Expr, like: str) -> str:

@@ -364,6 +364,10 @@ class SpreadLayer:
         """See `LayerIndex.values`."""
         return self._outline.labels.values(column)
 
+    def rows(self, feature: Ints) -> pa.Table:
+        """See `LayerIndex.rows`: every task reads the features that it asks for."""
+        return self._outline.rows.of(feature)
+
     def _pairs(
         self,
         method: str,

@@ -1,4 +1,4 @@
-"""The filter `geojson`: fixes whose box meets a geometry, or that have a property (SPEC B12)."""
+"""The filters `geojson`, `geojson_near`, `geojson_strict`: a geometry or a property, and how near in joins (B12)."""
 
 from functools import lru_cache
 
@@ -42,6 +42,32 @@ class GeojsonFilter:
         if value is None or is_geojson(value):
             return self.filter_fixes(fixes, value)
         return _property.filter_pairs(fixes, features, value)
+
+
+class NearFilter(GeojsonFilter):
+    """The same, and of a join only fixes within a distance of their feature, whatever their boxes meet."""
+
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
+        """Which pairs `geojson` lets through, whose fix is at most `features.within` away; bool[n]."""
+        x, y = fixes.readings.x, fixes.readings.y
+        far = features.layer.distances(x, y, features.feature)
+        near: Bools = far <= features.within
+        return near & super().filter_pairs(fixes, features, value)
+
+
+class StrictFilter(GeojsonFilter):
+    """The same, and of a join only fixes that lie on their feature, whatever their boxes meet."""
+
+    def filter_pairs(
+        self, fixes: Fixes, features: Features, value: str | None
+    ) -> Bools:
+        """Which pairs `geojson` lets through, whose fix has a point in common with the feature; bool[n]."""
+        assert features.rows is not None  # noqa: S101 - it is one of `filters.WHOLE`
+        shapes = shapely.from_wkb(features.rows["geometry"].to_numpy())
+        meets = shapely.intersects_xy(shapes, fixes.readings.x, fixes.readings.y)
+        return np.asarray(meets) & super().filter_pairs(fixes, features, value)
 
 
 @lru_cache(maxsize=1 << 10)

@@ -1,6 +1,6 @@
 """What a filter is, and what it sees of fixes and features (BBoxDB section 3.6.1, SPEC B11)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -18,6 +18,14 @@ class Tagged(Protocol):
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag (by name) of every feature, as text; null for none."""
+
+    def distances(
+        self, x: np.ndarray, y: np.ndarray, feature: np.ndarray
+    ) -> np.ndarray:
+        """How far points are from features, pair by pair; see `operators.matching.layer.Layer`."""
+
+    def rows(self, feature: np.ndarray) -> pa.Table | None:
+        """Whole features; see `operators.matching.layer.Layer`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,10 +62,25 @@ class Fixes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """The features that fixes were joined with: the n-th with the n-th of `Fixes`."""
+    """The features that fixes were joined with: the n-th with the n-th of `Fixes`.
+
+    Attributes:
+        layer: the features of which they are, called `name`.
+        feature: int64[n], their places there.
+        rows: fid, kind, tags and geometry of each, for filters that look at whole features; None: they were not read.
+        within: how far from its feature a fix may be, for filters that take a distance.
+    """
 
     layer: Tagged
+    name: str
     feature: np.ndarray
+    rows: pa.Table | None = None
+    within: float = 0.0
+
+    def take(self, which: np.ndarray) -> "Features":
+        """Some of them, by place (int64)."""
+        rows = None if self.rows is None else self.rows.take(pa.array(which))
+        return replace(self, feature=self.feature[which], rows=rows)
 
     def values(self, column: str) -> pa.Array:
         """The fid, the kind or a tag of each feature as text; string[n], null for none."""
