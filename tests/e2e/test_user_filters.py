@@ -14,6 +14,7 @@ from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.operations.alerts import read_alerts
+from tests.kit.doc_blocks import blocks
 from tests.kit.log_writer import bare_log
 
 CONF = """
@@ -272,3 +273,32 @@ def test_an_installed_package_brings_a_filter_by_its_entry_point(
     finally:
         filters._installed.cache_clear()
     assert answers(home, "mine") == ["a"]
+
+
+@pytest.mark.spec("B11")
+def test_the_filters_of_the_documentation_run_as_they_stand_there(
+    home, tmp_path, monkeypatch
+):
+    page = Path(__file__).parents[2] / "docs/query-language.md"
+    texts = {block.kind: block.text for block in blocks(page)}
+    package = tmp_path / "site" / "my_package"
+    package.mkdir(parents=True)
+    (package / "__init__.py").touch()
+    (package / "filters.py").write_text(texts["python filters"], encoding="utf-8")
+    (home.root / "conf" / "filters.toml").write_text(texts["toml filters"])
+    streams = CONF.replace('"double"', '"double", on_bridge = "string"')
+    (home.root / "conf" / "streams.toml").write_text(streams)
+    monkeypatch.setattr(sys, "path", [str(package.parent), *sys.path])
+    register(texts["sql filters"])
+    lines = "id,t,x,y,load,on_bridge\na,1,1,1,9,yes\nb,1,1,1,9,no\nc,1,1,1,7,yes\n"
+    append(home, lines.encode(), 2)
+    fairway("run", "taxis", "--until-idle")
+    assert answers(home, "heavy_on_bridges") == ["a"]
+    assert "WRONG" not in fairway("verify", "heavy_on_bridges").stdout
+    heavy = "REGISTER QUERY q AS SELECT * FROM taxis t JOIN parks p ON ST_Intersects(t, p) USING"
+    (home.root / "parks.geojson").write_text(LAYER.replace('"kind"', '"bridge": "yes", "kind"'))
+    fairway("layer", "load", "parks", "parks.geojson", "--crs", "planar")
+    assert "heavy" in register(f"{heavy} heavy('1');", code=2).stderr
+    register(f"{heavy} bridges('yes');")
+    fairway("run", "taxis", "--until-idle")
+    assert answers(home, "q") == ["a", "b", "c"]
