@@ -12,12 +12,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from st_common.config.home import Home
+from st_common.config.home import JOINS_FILE, Home
 from st_common.errors import FairwayError
 from st_common.log.log import Log
 from st_common.operations.health import waiting_from
 from st_common.operations.judged import MEMORY_FILE, health_now
 from st_common.operations.presence import LIVING, Presence, presence, workers_of
+from st_common.operations.records import read_record
 from st_common.operations.status import StreamStatus, read_all_status, read_status
 from st_common.position import segment_of
 from st_common.sources.note import CaptureNote, read_notes
@@ -63,6 +64,8 @@ class StreamState:
         lag: how far its answers are behind the log.
         archive_lag: how far its archive is.
         sources: what its sources say of themselves.
+        waits_for: of a joint stream the one that it waits for; "" for none.
+        waits_s: for how long, in seconds.
     """
 
     stream: str
@@ -76,6 +79,8 @@ class StreamState:
     lag: Lag
     archive_lag: Lag
     sources: tuple[CaptureNote, ...]
+    waits_for: str = ""
+    waits_s: float = 0.0
 
     @property
     def segments_done(self) -> int:
@@ -116,6 +121,8 @@ class StreamState:
             "archive_lag_s": self.archive_lag.seconds(self.as_of_us) if known else None,
             "sources": sources,
         }
+        if self.waits_for:
+            told |= {"waits_for": self.waits_for, "waits_s": self.waits_s}
         return told if self.said is None else {**told, **self._said(self.said)}
 
     def _said(self, said: StreamStatus) -> Mapping[str, Any]:
@@ -163,6 +170,8 @@ def state_of(
         lag, archive_lag = _lag(log, said), _lag(log, _job(jobs, "archive"))
     except FairwayError as error:
         now = dataclasses.replace(now, state=UNREADABLE, why=str(error))
+    note = read_record(folder / JOINS_FILE) or {}
+    since_us = note.get("since_us")
     return StreamState(
         stream=stream,
         as_of_us=now_us,
@@ -175,6 +184,8 @@ def state_of(
         lag=lag,
         archive_lag=archive_lag,
         sources=tuple(read_notes(home, stream)),
+        waits_for=note.get("waits_for", ""),
+        waits_s=0.0 if since_us is None else max(now_us - since_us, 0) / 1e6,
     )
 
 

@@ -61,6 +61,8 @@ def capture(
                 hint="sources are followed until Ctrl-C, or --for SECONDS",
             )
         _capture_sources(ctx, settings, source, seconds)
+    elif settings.joins and query is None:
+        _capture_joined(ctx, settings, follow=follow, seconds=seconds)
     else:
         _capture_query(ctx, settings, query, follow=follow, seconds=seconds)
 
@@ -103,6 +105,30 @@ def _warn_of_others(home: "Home", stream: str, sources: "Sequence[str]") -> None
                 f"note: process {pid} captures {note.source} of {stream} already; one is enough",
                 err=True,
             )
+
+
+def _capture_joined(
+    ctx: typer.Context,
+    settings: "StreamSettings",
+    *,
+    follow: bool,
+    seconds: float | None,
+) -> None:
+    """Joins two streams until all that there is now is written, with `follow` until interrupted."""
+    from st_common.delivery.joint_feed import JointFeed
+
+    home = context.home(ctx, must_exist=True)
+    feed = JointFeed(home, settings, context.streams(ctx))
+    with suppress(KeyboardInterrupt):
+        feed.run(follow=follow, seconds=seconds)
+    streams = " and ".join(one.partition("@")[0] for one in settings.joins)
+    late = f", {feed.late:,} late" if feed.late else ""
+    typer.echo(f"{settings.name}: {feed.records:,} fixes of {streams}{late}")
+    if feed.waits_for:
+        typer.echo(
+            f"note: later fixes wait for {feed.waits_for}: {settings.name} goes by the stream furthest behind",
+            err=True,
+        )
 
 
 def _capture_query(

@@ -46,12 +46,28 @@ def run(ctx: typer.Context, given: Namespace) -> None:
         _unreachable_is_wrong(),
         telling_stream(home, context.conf(ctx), stream),
         progress_of_run(stream, lambda: read_status(home.stream(stream))),
+        _joining(ctx, settings, until_idle=given.until_idle),
     ):
         summary = follow(home, settings, until_idle=given.until_idle)
     _tell(stream, summary)
     if summary.rejects:
         _name_rejects(home, stream)
     _warn_of_late(home, settings, late=summary.late, fixes=summary.fixes)
+
+
+@contextmanager
+def _joining(
+    ctx: typer.Context, settings: "StreamSettings", *, until_idle: bool
+) -> "Iterator[None]":
+    """Joins the two streams of a joint one beside its engine; of others nothing."""
+    if not settings.joins:
+        yield
+        return
+    from st_common.delivery.feeders import joining
+
+    home, streams = context.home(ctx), context.streams(ctx)
+    with joining(home, settings, streams, until_idle=until_idle):
+        yield
 
 
 def _engine(name: str) -> "Callable[..., RunSummary]":
@@ -233,6 +249,8 @@ def _notes(state: "StreamState") -> "Iterator[str]":
         yield _filtered(stream, said.filtered)
     if said is not None and said.caches:
         yield from (f"{stream}: caches {line}" for line in _cache_lines(said.caches))
+    if state.waits_for:
+        yield f"{stream}: waits for {state.waits_for} for {state.waits_s:.0f} s: it goes by the stream furthest behind"
     for note in state.sources:
         yield f"{stream}: {_source(note, state.as_of_us)}"
 

@@ -9,6 +9,8 @@ from st_common.errors import ConfigError
 
 TOPOLOGY_FILE = "topology.json"
 """In the folder of a stream: what is fixed since it first ran."""
+JOINS_FILE = "joins.json"
+"""In the folder of a joint stream: how far it has come in the two that it joins."""
 DEFAULT_GROUP = "default"
 """The group of streams and layers that say none."""
 

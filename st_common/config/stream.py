@@ -20,6 +20,7 @@ from st_common.config.stream_values import (
     attribute_types,
     character,
     encoding_name,
+    joined_streams,
     key_path,
     quoting,
     record_format,
@@ -75,6 +76,8 @@ class StreamSettings:
         query: the query whose rows feed the stream (`fairway capture`); while `running`, a process of its own does it.
         layer: the layer whose features are the fixes; the first query FROM a layer declares such a stream, and nobody
             need write one.
+        joins: the two streams whose fixes it holds, in the order of event time; a query over both makes it. Of
+            "cars@12" what its log has before segment 12 counts by the last fix of each object.
         time_unit: s, ms, us or ns since 1970, excel (days, as spreadsheets count), iso, rfc2822, or a format:
             "%d/%m/%Y %H:%M:%S" (docs/file-formats.md#times).
         time_zone: where clocks stand that show times without a zone: "Europe/Berlin", or "+01:00"; without it in UTC.
@@ -145,6 +148,7 @@ class StreamSettings:
     crs: str = field(default="EPSG:4326", metadata=key(system))
     query: str | None = field(default=None, metadata=key(text))
     layer: str | None = field(default=None, metadata=key(text))
+    joins: tuple[str, ...] = field(default=(), metadata=key(joined_streams))
     time_unit: str = field(default="iso", metadata=key(unit_of_time))
     time_zone: str | None = field(default=None, metadata=key(zone))
     attributes: Mapping[str, AttributeType] = field(

@@ -2,6 +2,7 @@
 
 import re
 
+from st_common.config.home import checked_name
 from st_common.config.units import SHOWN, unit_of
 from st_common.config.values import OFF, WrongError, one_of, takes
 from st_common.crs import unit_of_crs
@@ -63,6 +64,21 @@ def key_path(value: object) -> str:
     if not isinstance(value, str) or not all(value.split(".")):
         raise WrongError('must be a path of keys, as "data.vehicles"')
     return value
+
+
+@takes("the names of two streams", type="array", minItems=2, maxItems=2)
+def joined_streams(value: object) -> tuple[str, ...]:
+    """Two streams, each perhaps with the segment from which on all its fixes count: `cars@12`."""
+    if not isinstance(value, list) or len(value) != 2:
+        raise WrongError('must be two streams: ["cars", "police"]')
+    for one in value:
+        name, at, segment = str(one).partition("@")
+        checked_name(name, "stream")
+        if at and not segment.isdecimal():
+            raise WrongError(f"{one!r} is no stream, perhaps with @ and a segment")
+    if len({one.partition("@")[0] for one in value}) < len(value):
+        raise WrongError("must be two different streams")
+    return tuple(value)
 
 
 @takes("one ASCII character, or `off`", type="string")

@@ -142,6 +142,9 @@ class StreamFeed:
             self._pass_on(times)
         return None
 
+    def close(self) -> None:
+        """Nothing: the log itself says how far it was fed."""
+
     def _fail(self, queries: Sequence[FeedingQuery]) -> None:
         """Lets nobody wait for queries whose next change cannot be written.
 

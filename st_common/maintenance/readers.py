@@ -6,6 +6,7 @@ from pathlib import Path
 from st_common import tables
 from st_common.config.home import Home
 from st_common.delivery.feeding_query import feed_folder
+from st_common.delivery.joint_feed import note_of
 from st_common.delivery.progress import PROGRESS_FILE
 from st_common.history.latest import APP as LATEST
 from st_common.operations.records import read_record
@@ -34,12 +35,20 @@ def readers_of(home: Home, stream: str, table: str) -> Iterator[tuple[str, int]]
 
 
 def readers_of_log(home: Home, stream: str) -> Iterator[tuple[str, int]]:
-    """Who feeds a stream, each with the first segment of its log in which it looks for what it has written.
+    """Who feeds a stream or joins it with another, each with the first segment of its log that it still looks at.
 
     Args:
         home: the home folder.
-        stream: the stream that is fed.
+        stream: the stream that is fed, or joined.
     """
+    for folder in sorted((home.root / "streams").glob("*")):
+        record = read_record(note_of(home, folder.name))
+        places = {} if record is None else record["streams"]
+        if stream in places:
+            yield f"joint stream {folder.name}", int(places[stream].get("segment", 0))
+        if stream == folder.name and places:
+            written = min(int(place.get("written", 0)) for place in places.values())
+            yield "who joins its streams", written
     for note in sorted(feed_folder(home, stream).glob("*.json")):
         record = read_record(note)
         yield f"feed {note.stem}", 0 if record is None else int(record["segment"])

@@ -28,7 +28,7 @@ def _deliver(arguments: argparse.Namespace, home: Home) -> Mapping[str, Any]:
     streams = known_streams(home, conf)
     fed = feeders_of(streams).get(arguments.delivery)
     if fed is not None:
-        return feed(home, fed, until_idle=arguments.until_idle).to_json()
+        return feed(home, fed, streams, until_idle=arguments.until_idle).to_json()
     delivery = delivery_of(conf, streams, arguments.delivery)
     return deliver_to(home, delivery, until_idle=arguments.until_idle).to_json()
 

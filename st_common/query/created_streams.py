@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from st_common.config.home import Home, require_own_view, view_name
+from st_common.config.home import JOINS_FILE, Home, require_own_view, view_name
 from st_common.config.streams import (
     Streams,
     filters_of,
@@ -20,6 +20,7 @@ from st_common.config.streams import (
 from st_common.errors import ConfigError, LogError
 from st_common.query.commit import completed, registry_file
 from st_common.record import opened, sealed
+from st_common.storage import LocalStorage
 
 FILE = "streams.jsonl"
 
@@ -56,6 +57,21 @@ def known_streams(home: Home, conf: Path) -> Streams:
     for name, table in created_streams(home).items():
         add_created(streams, name, with_begun(name, table, begun))
     return streams
+
+
+def note_joined(home: Home, name: str, table: Mapping[str, Any]) -> None:
+    """Notes of a joint stream that it has read nothing yet, so that what it will read is not purged."""
+    places: dict[str, Any] = {
+        one.partition("@")[0]: {} for one in table.get("joins", ())
+    }
+    if places:
+        folder = LocalStorage(home.stream(name))
+        folder.put(JOINS_FILE, sealed({"streams": places}))
+
+
+def forget_joined(home: Home, name: str) -> None:
+    """Has nothing be kept for a joint stream that was dropped."""
+    (home.stream(name) / JOINS_FILE).unlink(missing_ok=True)
 
 
 def begun_on(home: Home, name: str) -> Mapping[str, Any]:

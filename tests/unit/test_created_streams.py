@@ -67,7 +67,7 @@ def driven(home: Home) -> None:
     write_end(log, arrival_us=0)
     run(home, streams(home)["cars"], until_idle=True)
     for stream in feeders_of(streams(home)).values():
-        feed(home, stream, until_idle=True)
+        feed(home, stream, streams(home), until_idle=True)
         summary = run(home, stream, until_idle=True)
         assert (summary.rejects, summary.late, summary.double) == (0, 0, 0)
 
