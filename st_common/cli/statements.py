@@ -61,7 +61,12 @@ def statements_of(
     home = context.home(ctx)
     table = None if params is None else read_table(params)
     with with_misfits(home, lambda: context.streams(ctx)):
-        statements = parse(content, file=name, areas=HomeAreas(home), params=table)
+        statements = parse(
+            content,
+            file=name,
+            areas=HomeAreas(home, lambda: context.streams(ctx)),
+            params=table,
+        )
     if not statements:
         raise QueryError(
             "the text has no statement",

@@ -144,7 +144,7 @@ class HomeClient:
         Raises:
             QueryError: what is wrong, with its place in the text, or the row and the key; nothing is registered.
         """
-        areas, table = HomeAreas(self._home), table_of(params)
+        areas, table = self._areas(), table_of(params)
         statements = parse(text, areas=areas, params=table)
         if any(one.plan is None for one in statements):
             hint = "REGISTER QUERY name_$1 AS SELECT ..."
@@ -169,7 +169,7 @@ class HomeClient:
             QueryError: another statement, what is wrong with it, or a time to which the stream has not come.
             FairwayError: fixes that the answer follows from were purged.
         """
-        statements = parse(text, areas=HomeAreas(self._home))
+        statements = parse(text, areas=self._areas())
         self._require_known(statements)
         (asked_for, *more), _ = fitted(self._home, self._streams, statements)
         if more or asked_for.op != "ask" or asked_for.plan is None:
@@ -298,7 +298,7 @@ class HomeClient:
         Raises:
             QueryError: what is wrong with it, or there are several.
         """
-        given = parse(text, areas=HomeAreas(self._home))
+        given = parse(text, areas=self._areas())
         self._require_known(given)
         (statement, *more), _ = fitted(self._home, self._streams, given)
         if more or statement.plan is None:
@@ -418,7 +418,7 @@ class HomeClient:
             return statement_of(built, name or passing_name(), places=places)
         if is_select(what):
             # Errors point into what was given, not into the statement that is made of it.
-            given = [select_of(what, areas=HomeAreas(self._home))]
+            given = [select_of(what, areas=self._areas())]
             self._require_known(given)
             fitted(self._home, self._streams, given)
             return self._one(
@@ -432,8 +432,12 @@ class HomeClient:
             )
         return statement
 
+    def _areas(self) -> HomeAreas:
+        """What a text may name."""
+        return HomeAreas(self._home, lambda: self._streams)
+
     def _one(self, text: str) -> Statement:
-        statements = parse(text, areas=HomeAreas(self._home))
+        statements = parse(text, areas=self._areas())
         if len(statements) != 1 or statements[0].plan is None:
             hint = "SELECT ..., or REGISTER QUERY name AS SELECT ..."
             raise QueryError("expected one statement that registers a query", hint=hint)
@@ -446,7 +450,7 @@ class HomeClient:
         return stream_of(self._streams, name)
 
     def _plans(self, text: str, stream: str) -> Mapping[str, Plan]:
-        statements = parse(text, areas=HomeAreas(self._home))
+        statements = parse(text, areas=self._areas())
         known, _ = fitted(self._home, self._streams, statements)
         return tried_plans(known, stream)
 

@@ -3,7 +3,7 @@
 A query that names an area has the region of then in its plan (SPEC P4); `area_change` says when it gets another one.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -17,6 +17,7 @@ from st_common.regions.registry import Area, region_from_json, region_to_json
 from st_common.regions.shapes import text_of
 
 if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
     from st_common.query.areas import Areas
 
 FILE = "areas.jsonl"
@@ -56,9 +57,13 @@ def encoded(named: Iterable[NamedArea]) -> bytes:
 
 @dataclass(frozen=True)
 class HomeAreas:
-    """The areas and the features of a home, for who reads a text (`st_common.query.areas.Areas`); read when asked."""
+    """The areas and the features of a home, for who reads a text (`st_common.query.areas.Areas`); read when asked.
+
+    Without `streams_of`, which gives the settings of its streams, no query of the text is over two of them.
+    """
 
     home: Home
+    streams_of: "Callable[[], Mapping[str, StreamSettings]] | None" = None
     _features: dict[tuple[str, str], Area | None] = field(
         default_factory=dict, repr=False, compare=False
     )
@@ -92,6 +97,10 @@ class HomeAreas:
     def layers(self) -> Collection[str]:
         """The names of the layers whose features can be named."""
         return list(self._layers)
+
+    def streams(self) -> "Mapping[str, StreamSettings]":
+        """The streams that a query may be over, by name."""
+        return {} if self.streams_of is None else self.streams_of()
 
     def group_of(self, layer: str) -> str | None:
         """The group of a layer that there is; None where its table does not say."""

@@ -1,9 +1,12 @@
 """Regions that have a name: what the text of a query may call, and a plan holds as it is at that moment (SPEC P4)."""
 
-from collections.abc import Collection
-from typing import Protocol
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Protocol
 
 from st_common.regions.registry import Region
+
+if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
 
 
 class Areas(Protocol):
@@ -23,6 +26,9 @@ class Areas(Protocol):
 
     def layers(self) -> Collection[str]:
         """The names of all layers."""
+
+    def streams(self) -> "Mapping[str, StreamSettings]":
+        """The streams that a query may be over, by name."""
 
     def group_of(self, layer: str) -> str | None:
         """The group of a layer that there is; None where its table does not say."""

@@ -22,6 +22,7 @@ from st_common.query.control import QueryRow
 from st_common.query.drafted import Draft
 from st_common.query.extents import with_extent
 from st_common.query.group_names import Tables, found_table, split_name, why_unknown
+from st_common.query.joint_drafting import create_joint, with_joint
 from st_common.query.layer_change import (
     GoneError,
     newest_of,
@@ -94,7 +95,8 @@ def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statem
 
 def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
     known: list[Statement] = []
-    for statement in filter(None, map(partial(_with_name, draft), statements)):
+    named = filter(None, map(partial(_with_name, draft), statements))
+    for statement in filter(None, map(partial(with_joint, draft), named)):
         _declare_layer(draft, statement)
         done = resolved(
             statement, draft.streams, draft.layers, draft.tags_of, draft.group_of
@@ -175,6 +177,7 @@ def _with_extent(draft: Draft, statement: "Statement") -> "Statement":
 
 
 def _carry_out(draft: Draft, statement: "Statement") -> None:
+    create_joint(draft, statement)
     name, before = draft.known(statement.name)
     version = before.version if before else 0
     row = QueryRow(
@@ -342,7 +345,7 @@ def _check_focals(draft: Draft, statement: "Statement", plan: Plan) -> None:
         other = known.get(stream.casefold())
         if dot and other is not None and other != plan.stream:
             message = f"the object {focal!r} is of stream {other!r}, and the query of stream {plan.stream!r}"
-            hint = "a region goes with an object of its own stream: capture both into one stream"
+            hint = f"a named region goes with objects of the query's stream: write ('M', '{focal}', ..) itself"
             draft.problems.append(statement.problem(message, at="inside", hint=hint))
 
 

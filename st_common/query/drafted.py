@@ -36,11 +36,12 @@ class Draft:
     `latest` is the newest control row of every name, and `areas` the named areas by their names in small letters,
     before and then after the statements. Rows that are only drafted have position -1 and no version of their layer.
     `created`, `replaced` and `removed` are names of areas. `tables` are the settings of the streams that were created,
-    by name, likewise; statements make and drop `streams_created` and `streams_dropped`. Of all `streams`, also those
-    that the text itself makes, `settled` are in the settings. Of a layer that FROM names, `layer_stream` gives the
-    stream of its features; `layer_tables` are the settings of those, and `layers_declared` those that a query is
-    registered about for the first time, or with more tags. `shown` is what SHOW and EXPLAIN ask for, each at its
-    place.
+    by name, likewise; statements make and drop `streams_created` and `streams_dropped`, and `joints` are those of the
+    joint streams that queries over two need; `log_end` gives the number of the next segment of a stream's log. Of all
+    `streams`, also those that the text itself makes, `settled` are in the settings. Of a layer that FROM names,
+    `layer_stream` gives the stream of its features; `layer_tables` are the settings of those, and `layers_declared`
+    those that a query is registered about for the first time, or with more tags. `shown` is what SHOW and EXPLAIN ask
+    for, each at its place.
     """
 
     streams: dict[str, StreamSettings]
@@ -57,6 +58,8 @@ class Draft:
     replaced: list[str] = field(default_factory=list)
     removed: list[str] = field(default_factory=list)
     tables: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    joints: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    log_end: Callable[[str], int] = field(default=lambda _: 0)
     settled: frozenset[str] = frozenset()
     layer_stream: LayerStream = _no_layer
     layer_tables: dict[str, Mapping[str, Any]] = field(default_factory=dict)

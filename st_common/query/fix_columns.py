@@ -15,3 +15,6 @@ BUILTINS = MappingProxyType(
     }
 )
 """What every fix has beside its attributes; all from `elapsed_s` on are against readings before."""
+
+OBJECT_NAMES = ("id", "oid", "objectid")
+"""What the papers call the object, and a feature's id."""

@@ -63,9 +63,9 @@ def _of_objects(home: Home, statements: "Iterable[Statement]") -> Iterator[Probl
     for stream, focal, other in strangers[:_MOST]:
         yield asked[stream, focal].problem(
             f"stream {stream!r} has had no object {focal!r} so far, stream {other!r} has: "
-            "a region goes with an object of its own stream, and the answer is empty until that comes",
+            "the answer is empty until that comes",
             at="inside",
-            hint="capture both into one stream",
+            hint=f"'{other}.{focal}' goes with the object of {other}",
         )
     if len(strangers) > _MOST:
         more = len(strangers) - _MOST

@@ -15,6 +15,7 @@ from st_common.formats.format import Format
 from st_common.formats.registry import format_of
 from st_common.query.attribute_units import columns_now, fit_tags
 from st_common.query.binding import Columns, bound, columns_of
+from st_common.query.fix_columns import OBJECT_NAMES
 from st_common.query.grammar import words
 from st_common.query.grammar.statements import expression_of, text_of
 from st_common.query.group_names import GroupOf, Tables, found_table
@@ -30,9 +31,6 @@ from st_common.query.tag_names import notices_of_tags
 if TYPE_CHECKING:
     from st_common.config.stream import StreamSettings
     from st_common.query.text import Statement
-
-OBJECT_NAMES = ("id", "oid", "objectid")
-"""What the papers call the object, and a feature's id."""
 
 _Counted = TypeVar("_Counted", Aggregate, Value)
 LayerTags = Callable[[str], Collection[str]]

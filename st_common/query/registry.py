@@ -22,13 +22,18 @@ from typing import TYPE_CHECKING
 from st_common.config.home import Home
 from st_common.config.streams import Streams, broken_of
 from st_common.errors import ConfigError, QueryError
+from st_common.log.log import Log
 from st_common.query.area_store import FILE as AREAS
 from st_common.query.area_store import HomeAreas, areas
 from st_common.query.area_store import encoded as areas_file
 from st_common.query.commit import completed, generation, registry_locked
 from st_common.query.control import Op, QueryRow
 from st_common.query.created_streams import FILE as STREAMS
-from st_common.query.created_streams import created_streams
+from st_common.query.created_streams import (
+    created_streams,
+    forget_joined,
+    note_joined,
+)
 from st_common.query.created_streams import encoded as streams_file
 from st_common.query.draft import check_plans, draft_all
 from st_common.query.drafted import Draft
@@ -139,7 +144,11 @@ def _written(
         files[LEASES] = _leases_with(home, draft, lease)
     for layer in draft.layers_declared:
         carry_tags(home, draft.streams[layer], arrival_us)
+    for name in {*draft.streams_created} & draft.tables.keys():
+        note_joined(home, name, draft.tables[name])
     rows = write_rows(home, draft.rows, arrival_us, files, seeding, before_writing)
+    for name in draft.streams_dropped:
+        forget_joined(home, name)
     return Outcome(
         rows=tuple(rows),
         created=tuple(draft.created),
@@ -169,8 +178,9 @@ def _leases_with(home: Home, draft: Draft, lease: Lease) -> bytes:
         QueryError: it does something else as well, which would not end with the lease.
     """
     new = {row.name: row for row in draft.rows if row.op in ("register", "replace")}
-    does_more = _files_of(draft) and not draft.layers_declared
-    if len(new) < len(draft.rows) or does_more:
+    others = [name for name in draft.streams_created if name not in draft.joints]
+    files = set(_files_of(draft)) - {STREAMS}
+    if len(new) < len(draft.rows) or files or others or draft.streams_dropped:
         raise QueryError(
             "an ephemeral text registers queries, and does nothing else",
             hint="put other statements into a text of their own",
@@ -395,5 +405,6 @@ def _draft(
         group_of=of_home.group_of,
         tables=tables,
         layer_stream=partial(stream_of_layer, home, streams),
+        log_end=lambda name: Log(home.log(name)).end(),
         settled=frozenset({*streams} - {*tables}),
     )

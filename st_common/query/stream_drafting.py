@@ -47,6 +47,15 @@ def check_dropped(draft: Draft, statement: "Statement") -> None:
         hint = "take it out of conf/streams.toml" if is_set else near
         draft.problems.append(statement.problem(message, hint=hint))
         return
+    joints = [
+        one.name
+        for one in draft.streams.values()
+        if name in (joined.partition("@")[0] for joined in one.joins)
+    ]
+    if joints:
+        message = f"stream {joints[0]!r} joins stream {name!r}"
+        hint = f"DROP STREAM {joints[0]} first"
+        draft.problems.append(statement.problem(message, hint=hint))
     users = [
         row.name for row in draft.latest.values() if row.live and row.stream == name
     ]

@@ -35,6 +35,7 @@ from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
 from st_common.query.lowering.past import beginning_of, past_of
 from st_common.query.lowering.space import region_of
+from st_common.query.lowering.two_streams import TwoStreams, over_two
 from st_common.query.parameter_table import ParameterTable
 from st_common.query.parameters import BoundSource
 from st_common.query.past import Beginning, Past
@@ -83,6 +84,7 @@ class Statement:
     spans: Mapping[str, Span] = field(default_factory=dict, compare=False, repr=False)
     conditional: bool = False
     analyze: bool = False
+    two: TwoStreams | None = None
     bound: BoundSource | None = field(default=None, compare=False, repr=False)
     start: int = field(default=0, compare=False, repr=False)
 
@@ -203,7 +205,7 @@ def _all(reader: _Reader, pieces: Iterable[Piece]) -> list[Statement]:
             if statement is None or refused:
                 continue
             statements.append(statement)
-            may_recur = statement.beginning is None
+            may_recur = statement.beginning is None and statement.two is None
             if (
                 piece.tokens is None
                 and may_recur
@@ -241,8 +243,8 @@ def _filled(reader: _Reader, piece: Piece) -> Statement | None:
     if filled is None:
         return None
     name, plan, terms = filled
-    if not is_name(name):
-        return None
+    if not is_name(name) or any("." in focal for focal in plan.focals):
+        return None  # an object may be of another stream: see `two_streams`
     text = piece.text[: len(piece.text) - template.behind]
     line, column = reader.source.place(piece.start)
     return Statement(
@@ -290,7 +292,10 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
         if isinstance(tree, Register | Explain | Ask)
         else None
     )
-    meaning = lowered(select, known, gathered) if select is not None else None
+    two, meaning = None, None
+    if select is not None:
+        two = gathered.attempt(lambda: over_two(select, known), None)
+        meaning = lowered(select, known, gathered)
     region = _area(tree, known, gathered)
     if tree.this is not None and not isinstance(tree, Show):
         gathered.attempt(
@@ -308,7 +313,8 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
     said = _statement(reader, tree, chunk, meaning, region)
     past = gathered.attempt(partial(past_of, tree.args.get("past")), None)
     begins = gathered.attempt(partial(beginning_of, tree.args.get("beginning")), None)
-    return replace(said, areas=known.take_called(), past=past, beginning=begins)
+    called = known.take_called()
+    return replace(said, areas=called, past=past, beginning=begins, two=two)
 
 
 def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:

@@ -143,7 +143,11 @@ def put_query(asked: Parameters) -> Response:
             "the body must be a SELECT", hint="POST /v1/queries takes all statements"
         )
     # What is wrong stands at a place in what was sent, not in the statement that is made of it.
-    fitted(home, asked.place.streams(), [select_of(sent, areas=HomeAreas(home))])
+    fitted(
+        home,
+        asked.place.streams(),
+        [select_of(sent, areas=HomeAreas(home, asked.place.streams))],
+    )
     text = sent.strip().rstrip(";")
     is_new = asked.headers.get("if-none-match") == "*" or not _is_live(asked, name)
     verb = "REGISTER" if is_new else "REPLACE"
@@ -200,7 +204,7 @@ def _carried_out(asked: Parameters, text: str) -> dict[str, Any]:
     from st_common.query.text import parse
 
     home, streams = asked.place.home, asked.place.streams()
-    statements = parse(text, areas=HomeAreas(home))
+    statements = parse(text, areas=HomeAreas(home, lambda: streams))
     if not statements:
         raise QueryError("there is no statement", hint="REGISTER QUERY name AS SELECT")
     with leasing(home, asked.params.get("ephemeral")) as lease:

@@ -371,7 +371,7 @@ def _stream_of(asked: Parameters, text: str) -> str:
     from st_common.query.area_store import HomeAreas
     from st_common.query.text import parse
 
-    statements = parse(text, areas=HomeAreas(asked.place.home))
+    statements = parse(text, areas=HomeAreas(asked.place.home, asked.place.streams))
     names = {one.plan.stream for one in statements if one.plan is not None}
     if len(names) != 1:
         raise QueryError("registrations on one stream are tried at a time")

@@ -33,10 +33,10 @@ def areas_of(asked: Parameters, text: bytes | str) -> HomeAreas:
     """
     home = asked.place.home
     if asked.is_apart:
-        return HomeAreas(home)
+        return HomeAreas(home, asked.place.streams)
     if len(text) > SHORT or _areas_bytes(home) > _SMALL_FILE:
         raise LongError
-    return FewAreas(home)
+    return FewAreas(home, asked.place.streams)
 
 
 def _areas_bytes(home: Home) -> int:

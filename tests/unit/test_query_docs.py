@@ -70,7 +70,12 @@ def home(tmp_path: Path) -> Home:
 
 
 def done(home: Home, text: str) -> Outcome:
-    return carry_out(home, STREAMS, parse(text, areas=HomeAreas(home)), owner="reader")
+    return carry_out(
+        home,
+        STREAMS,
+        parse(text, areas=HomeAreas(home, lambda: STREAMS)),
+        owner="reader",
+    )
 
 
 @pytest.mark.spec("P4")

@@ -87,8 +87,8 @@ def test_the_way_out_is_one(says):
 @pytest.mark.parametrize(
     ("clauses", "message"),
     [
-        ("INSIDE ('M', 'cranes.a', 5 m)", "the object 'cranes.a' is of stream 'cranes'"),
-        ("KNN ('M', 3, 'Cranes.a')", "the object 'Cranes.a' is of stream 'cranes'"),
+        ("INSIDE ('M', 'cranes.a', 5 m)", "elements of stream 'cranes' have an extent"),
+        ("KNN ('M', 3, 'Cranes.a')", "elements of stream 'cranes' have an extent"),
         ("t JOIN parks p ON ST_Intersects(t, p) KNN (3, 1, 1)", "KNN and JOIN exclude each other"),
         ("WHERE load > 1 KNN (3, 1, 1) WITH (plan = 'space_first')", "plan = 'space_first' and KNN"),
         ("WHERE load > 1 INSIDE ('M', 'a', 5 m) WITH (plan = 'space_first')", "a region that goes with"),

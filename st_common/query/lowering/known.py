@@ -1,9 +1,13 @@
 """The regions that a text may name: those that it creates itself before those of the home."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING
 
 from st_common.query.areas import Areas
 from st_common.regions.registry import Box, Region
+
+if TYPE_CHECKING:
+    from st_common.config.stream import StreamSettings
 
 _UNKNOWN = Box(minx=0.0, miny=0.0, maxx=0.0, maxy=0.0)
 
@@ -69,6 +73,10 @@ class KnownAreas:
     def layers(self) -> Collection[str]:
         """The names of all layers."""
         return self._home.layers() if self._home is not None else ()
+
+    def streams(self) -> "Mapping[str, StreamSettings]":
+        """The streams that a query may be over, by name."""
+        return self._home.streams() if self._home is not None else {}
 
     def group_of(self, layer: str) -> str | None:
         """The group of a layer that there is; None where its table does not say."""
