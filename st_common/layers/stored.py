@@ -203,9 +203,7 @@ def _load_outline(home: Home, layer: str, version: int) -> Outline | None:
         features=features,
         extents=np.array(extents).reshape(-1, len(EDGES)),
         nbytes=np.array([nbytes[name] for name in ids], np.int64),
-        rows=FeatureRows(
-            home_of, ids.tolist(), partial(_whole, home, layer, version)
-        ),
+        rows=FeatureRows(home_of, ids.tolist(), partial(_whole, home, layer, version)),
     )
 
 

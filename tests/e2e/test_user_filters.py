@@ -296,7 +296,9 @@ def test_the_filters_of_the_documentation_run_as_they_stand_there(
     assert answers(home, "heavy_on_bridges") == ["a"]
     assert "WRONG" not in fairway("verify", "heavy_on_bridges").stdout
     heavy = "REGISTER QUERY q AS SELECT * FROM taxis t JOIN parks p ON ST_Intersects(t, p) USING"
-    (home.root / "parks.geojson").write_text(LAYER.replace('"kind"', '"bridge": "yes", "kind"'))
+    (home.root / "parks.geojson").write_text(
+        LAYER.replace('"kind"', '"bridge": "yes", "kind"')
+    )
     fairway("layer", "load", "parks", "parks.geojson", "--crs", "planar")
     assert "heavy" in register(f"{heavy} heavy('1');", code=2).stderr
     register(f"{heavy} bridges('yes');")

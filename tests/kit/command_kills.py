@@ -232,9 +232,9 @@ def spread(root: Path, *, kills: int, seed: int) -> Lived:
         killer.runs_through("spread", victims.partition, *words)
         for name, features in squares.items():
             order = [("region_id", "ascending"), ("fid", "ascending")]
-            found = tables.read(home.table("layers", name)).sort_by(order)
             wanted = layer_rows(features_of(features), current(home, "g"))
-            same = found.to_pylist() == wanted.sort_by(order).to_pylist()
+            found = tables.read(home.table("layers", name), columns=wanted.column_names)
+            same = found.sort_by(order).to_pylist() == wanted.sort_by(order).to_pylist()
             require(same, f"layer {name} is not what it was by the newest regions")
             told.add((name, newest_version(home, name) or 0))
         rows = [
