@@ -34,6 +34,7 @@ from st_common.cli import (
     serve,
     streams,
     supervise,
+    table,
     trial,
     verify,
     why,
@@ -101,6 +102,10 @@ _layers = _group(
     "layer",
     "Load layers of features that do not move, look at them, and join fixes with them.",
 )
+_tables = _group(
+    "table",
+    "Put and delete rows one by one while streams run, and look them up by key and place.",
+)
 _streams = _group(
     "streams",
     "See on which engine streams run, take them to another one, begin them anew, report on them.",
@@ -125,6 +130,15 @@ _COMMANDS: dict[tuple[typer.Typer, str], Callable[..., None]] = {
     (_layers, "list"): layer.list_layers,
     (_layers, "show"): layer.show,
     (_layers, "join"): join.join,
+    (_tables, "create"): table.create,
+    (_tables, "drop"): table.drop,
+    (_tables, "list"): table.list_tables,
+    (_tables, "put"): table.put,
+    (_tables, "get"): table.get,
+    (_tables, "delete"): table.delete,
+    (_tables, "load"): table.load,
+    (_tables, "rect"): table.rect,
+    (_tables, "join"): table.join,
     (_streams, "list"): streams.list_streams,
     (_streams, "reshard"): streams.reshard,
     (_streams, "reset"): streams.reset,

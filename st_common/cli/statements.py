@@ -15,6 +15,7 @@ from st_common.errors import ConfigError, QueryError
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from st_common.config.home import Home
     from st_common.config.stream import StreamSettings
     from st_common.query.area_store import NamedArea
     from st_common.query.control import QueryRow
@@ -101,6 +102,8 @@ def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
         ("dropped area", list(done.removed)),
         ("created stream", list(done.streams_created)),
         ("dropped stream", list(done.streams_dropped)),
+        ("created table", list(done.tables_created)),
+        ("dropped table", list(done.tables_dropped)),
     ):
         if names:
             typer.echo(
@@ -114,7 +117,13 @@ def write_outcome(ctx: typer.Context, done: "Outcome") -> None:
 
 def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
     """Writes what a SHOW, an EXPLAIN or a SELECT alone asked for."""
-    from st_common.query.shown import Asked, Explained, ShownAreas, ShownQueries
+    from st_common.query.shown import (
+        Asked,
+        Explained,
+        ShownAreas,
+        ShownQueries,
+        ShownTables,
+    )
 
     if isinstance(shown, Explained):
         write_explained(ctx, shown.name, shown.plan, analyze=shown.analyze)
@@ -124,6 +133,8 @@ def write_shown(ctx: typer.Context, shown: "ToShow") -> None:
         write_queries(shown.rows, context.streams(ctx))
     elif isinstance(shown, ShownAreas):
         write_areas(shown.areas)
+    elif isinstance(shown, ShownTables):
+        write_tables(context.home(ctx))
     else:
         rows = [
             (
@@ -209,6 +220,25 @@ def write_areas(areas: "Sequence[NamedArea]") -> None:
         for area in areas
     ]
     write_columns(("area", "owner", "created", "region"), rows)
+
+
+def write_tables(home: "Home", *, json_lines: bool = False) -> None:
+    """Tables and layers: their rows, their key and columns, how many versions of a row stay and how long."""
+    from st_common.layers.find import tables_shown
+
+    shown = tables_shown(home)
+    names = ("table", "version", "rows", "key", "columns", "versions", "ttl_s", "group")
+    cells = [[one[name] for name in names] for one in shown]
+    rows = [
+        [
+            ",".join(cell)
+            if isinstance(cell, list)
+            else str("" if cell is None else cell)
+            for cell in row
+        ]
+        for row in cells
+    ]
+    write_listing(names, rows, shown, json_lines=json_lines)
 
 
 def write_explained(

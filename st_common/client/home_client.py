@@ -33,6 +33,7 @@ from st_common.client.lease_keeper import LeaseKeeper, lease_s
 from st_common.client.put import Fixes, Put, put
 from st_common.client.registration import Registration
 from st_common.client.result import Result, placed
+from st_common.client.tables import HomeTable
 from st_common.config.environment import conf_dir, home_dir
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
@@ -57,6 +58,7 @@ from st_common.query.plan import Plan
 from st_common.query.plan_json import builder_of
 from st_common.query.registry import fitted
 from st_common.query.relations import source_of
+from st_common.query.table_rows import TableHome
 from st_common.query.text import Statement, parse, select_of
 from st_common.query.tried import tried_plans
 from st_common.regions.registry import Box
@@ -257,6 +259,19 @@ class HomeClient:
     def put(self, stream: str, fixes: Fixes, *, live: bool = True) -> Put:
         """See `interface.Client`."""
         return put(self._home, self._stream(stream), fixes, live=live)
+
+    def table(self, name: str) -> HomeTable:
+        """See `interface.Client`."""
+        tables = TableHome(
+            home=self._home,
+            conf=conf_dir(self._home.root),
+            streams=self._known_streams,
+        )
+        return HomeTable(name, self._run_text, tables)
+
+    def _run_text(self, text: str) -> None:
+        statements = parse(text, areas=HomeAreas(self._home))
+        carry_out(self._home, self._known_streams(), statements, owner=self._owner)
 
     def sql(self, text: str) -> Result:
         """See `interface.Client`."""

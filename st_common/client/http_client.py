@@ -34,6 +34,7 @@ from st_common.client.result import (
     from_stream,
     to_stream,
 )
+from st_common.client.tables import HttpTable
 from st_common.client.tuples import MultiTuple, multi_tuple
 from st_common.errors import ConfigError, QueryError, TransientError
 from st_common.position import segment_of
@@ -203,6 +204,13 @@ class HttpClient:
             reasons=dict(reasons),
             end=segment_of(position) + 1,
         )
+
+    def table(self, name: str) -> HttpTable:
+        """See `interface.Client`."""
+        return HttpTable(name, self._run_text, self._json)
+
+    def _run_text(self, text: str) -> None:
+        self._asked("POST", "/v1/queries", json={"text": text})
 
     def sql(self, text: str) -> Result:
         """See `interface.Client`; at most a million rows."""

@@ -3,7 +3,7 @@
 import re
 import time
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from types import TracebackType
 from typing import Any, NamedTuple, Protocol, Self
@@ -90,6 +90,73 @@ class ChangeFeed(Protocol):
 
     def close(self) -> None:
         """Ends the iteration; any thread may do it."""
+
+
+class Table(Protocol):
+    """A table or layer, whose rows are features of GeoJSON: dicts; `geometry` None is a row without a place."""
+
+    def create(
+        self,
+        key: str,
+        columns: Sequence[str] = (),
+        *,
+        versions: int = 1,
+        ttl: str | None = None,
+        group: str = "default",
+    ) -> None:
+        """Makes it, as CREATE TABLE does.
+
+        Args:
+            key: the column that tells rows.
+            columns: further ones; all are texts.
+            versions: so many versions of a row stay.
+            ttl: how long a row stays after it was put, such as `7 days`; None: for ever.
+            group: by whose regions it is spread.
+
+        Raises:
+            QueryError: there is one of this name, or it cannot be.
+        """
+
+    def drop(self) -> None:
+        """Drops it, as DROP TABLE does.
+
+        Raises:
+            QueryError: there is none, or a query joins it.
+        """
+
+    def put(self, *rows: Mapping[str, Any]) -> dict[str, Any]:
+        """Puts rows, each over the one of the same key, in one commit; running queries tell what that changes.
+
+        Returns:
+            `table`, `version`, `rows` (how many), and `streams` that were told.
+
+        Raises:
+            FairwayError: a row is none, has no key, a column that the table does not have, or a geometry that cannot be
+                used; two have the same key. Nothing is put.
+        """
+
+    def delete(self, key: str) -> dict[str, Any]:
+        """Deletes the row of a key; gives what `put` gives.
+
+        Raises:
+            FairwayError: there is none.
+        """
+
+    def get(self, key: str) -> list[dict[str, Any]]:
+        """The row of a key, then older versions that the table keeps; [] where there is none.
+
+        Each has `put_at`, and `deleted` where that was a delete.
+        """
+
+    def in_rectangle(self, box: Rectangle) -> dict[str, Any]:
+        """The rows whose shapes meet a rectangle, as a FeatureCollection, with `files_read` of `files`."""
+
+    def joined(self, other: str, box: Rectangle) -> dict[str, Any]:
+        """The `pairs` of keys of rows of this table and of another that meet in a rectangle, and the rows of both.
+
+        Returns:
+            `pairs`, the features `left` and `right` that are in some, and `files_read` of `files`.
+        """
 
 
 class Client(Protocol):
@@ -204,6 +271,9 @@ class Client(Protocol):
             ConfigError: there is no such stream, its format cannot be written, a column is missing or has values of
                 several types, or no row can be read. Of the rows before it whole twenty thousands may be put.
         """
+
+    def table(self, name: str) -> Table:
+        """A table or layer by its name; one that does not exist yet can be created."""
 
     def sql(self, text: str) -> Result:
         """The result of one SELECT over the tables: `changes`, `visits`, `positions_S` .. ; SHOW TABLES names them.

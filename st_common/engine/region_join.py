@@ -27,12 +27,11 @@ from st_common.errors import LayerError, QueryError
 from st_common.geometry.enlarged import POINT, grown, points_reaching
 from st_common.geometry.extent import Box
 from st_common.geometry.space import Space
-from st_common.layers.announce import required_version, spread_by
+from st_common.layers.announce import regions_of, required_version
 from st_common.layers.grouped import groups_of
 from st_common.layers.stored import load_part
 from st_common.layers.table import read_rows
-from st_common.partitioning.regions import Regions, assign, touching, whole
-from st_common.partitioning.store import stored
+from st_common.partitioning.regions import Regions, assign, touching
 from st_common.query.problem import did_you_mean
 from st_common.tables.pruning import Filters
 
@@ -125,7 +124,7 @@ def join_of(
         layer=layer,
         version=version,
         space=stream.space,
-        regions=_regions_of(home, layer, version),
+        regions=regions_of(home, layer, version),
         distance_m=distance_m,
         kinds=tuple(kinds),
         since=since,
@@ -184,18 +183,6 @@ def regions_read(join: RegionJoin, region: int, x: Floats, y: Floats) -> list[st
 
 
 _CONTRACT = load_contract("positions")
-
-
-def _regions_of(home: Home, layer: str, version: int) -> Regions:
-    """The regions by which a version of a layer is spread."""
-    group, number = spread_by(home, layer, version)
-    regions = None
-    if group is not None and number is not None:
-        regions = stored(home, group, number) if number else whole(group)
-    if regions is None:
-        message = f"layer {layer!r} does not say by which regions it is spread"
-        raise LayerError(message, hint="load it again: fairway layer load")
-    return regions
 
 
 def _require_kinds(home: Home, layer: str, kinds: Sequence[str]) -> None:

@@ -11,6 +11,8 @@ from st_common.errors import LayerError
 from st_common.layers.table import first_row, layer_names, newest_version
 from st_common.log.control import control_rows
 from st_common.log.log import Log
+from st_common.partitioning.regions import Regions, whole
+from st_common.partitioning.store import stored
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,22 @@ def spread_by(
     """
     row = first_row(home, layer, version, ["region_group", "region_version"])
     return row.get("region_group"), row.get("region_version")
+
+
+def regions_of(home: Home, layer: str, version: int | None = None) -> Regions:
+    """The regions by which a version of a layer (None: the newest) is spread.
+
+    Raises:
+        LayerError: its table does not say it, or they are not known any more.
+    """
+    group, number = spread_by(home, layer, version)
+    regions = None
+    if group is not None and number is not None:
+        regions = stored(home, group, number) if number else whole(group)
+    if regions is None:
+        message = f"layer {layer!r} does not say by which regions it is spread"
+        raise LayerError(message, hint="load it again: fairway layer load")
+    return regions
 
 
 def layer_group(home: Home, layer: str) -> str | None:

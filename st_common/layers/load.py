@@ -29,7 +29,15 @@ from st_common.layers.options import FileOptions
 from st_common.layers.reading import Wanted, read_features
 from st_common.layers.rows import layer_rows
 from st_common.layers.stored_faults import store_faults
-from st_common.layers.table import newest_version, replace_rows, sizes, table_path
+from st_common.layers.table import (
+    DROPPED,
+    declare,
+    declared,
+    newest_version,
+    replace_rows,
+    sizes,
+    table_path,
+)
 from st_common.observed import note_read
 from st_common.partitioning.groups import require_layer_in
 from st_common.partitioning.regions import Regions
@@ -186,6 +194,8 @@ def load(
         regions = current(home, group)
         if not regions.version and read.divided is not None:
             regions = read.divided(home, group)
+        if declared(table) == DROPPED:
+            declare(table, "")
         after = (newest_version(home, layer) or 0) + 1
         # What was left out stands in its table before the layer: a load that dies in between is not to be seen.
         store_faults(home, layer, after, read.faults)

@@ -41,6 +41,8 @@ PUT: Filters = [("put_number", ">", 0)]
 
 _NUMBERED = ["fid", "put_number", "deleted"]
 _VERSIONS_HELD = 64
+_DECLARED, _BEGUN = "fairway.table", "begun"
+DROPPED = "dropped"
 
 
 def table_path(home: Home, layer: str) -> Path:
@@ -59,13 +61,32 @@ def layer_names(home: Home) -> Iterator[str]:
         yield from sorted(
             path.name
             for path in folder.iterdir()
-            if path.is_dir() and tables.exists(path)
+            if path.is_dir() and tables.exists(path) and declared(path) != DROPPED
         )
 
 
 def newest_version(home: Home, layer: str) -> int | None:
-    """The newest version of a layer; None when it was never loaded. Version 0 is the table without rows."""
-    return tables.version(table_path(home, layer)) or None
+    """The newest version of a layer; None when it was never loaded, or dropped. Version 0 is the table without rows."""
+    path = table_path(home, layer)
+    return None if declared(path) == DROPPED else tables.version(path) or None
+
+
+def declared(path: Path) -> str:
+    """What the table says of itself, see `layers.declared`; "" for one that was loaded."""
+    return tables.properties(path).get(_DECLARED) or ""
+
+
+def declare(path: Path, said: str) -> None:
+    """Lets a table, which is made when it is absent, say of itself what `declared` gives."""
+    tables.note(path, load_contract(CONTRACT), _DECLARED, said)
+
+
+def begin(path: Path) -> int:
+    """Gives a table without rows a version that counts as loaded; gives it."""
+    contract, number = load_contract(CONTRACT), (tables.version(path) or 0) + 1
+    rows = contract.empty_table()
+    tables.append(path, rows, contract, app=_BEGUN, version=number)
+    return tables.version(path) or 0
 
 
 def is_purged(home: Home, layer: str, version: int) -> bool:
@@ -128,6 +149,20 @@ def files_read(
         for name in tables.files_of(path, version=version, filters=each)
     }
     return len(chosen), len(tables.files_of(path, version=version, filters=[]))
+
+
+def history_of(home: Home, layer: str, version: int, fid: str) -> pa.Table:
+    """All rows of a feature that a version holds, one for each put and delete of it, newest first."""
+    rows = tables.read(
+        table_path(home, layer),
+        version=version,
+        filters=[("fid", "=", fid), *AT_HOME],
+        contract=load_contract(CONTRACT),
+    )
+    number = pc.fill_null(rows["put_number"], 0)
+    at = rows.schema.get_field_index("put_number")
+    rows = rows.set_column(at, "put_number", number)
+    return rows.sort_by([("put_number", "descending")])
 
 
 def dataset(home: Home, layer: str, version: int | None = None) -> "ds.Dataset":
@@ -227,6 +262,11 @@ def _texts(column: pa.ChunkedArray) -> npt.NDArray[np.object_]:
 
 
 # --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def empty_rows() -> pa.Table:
+    """No rows, with the columns of a layer's table."""
+    return load_contract(CONTRACT).empty_table()
 
 
 def replace_rows(path: Path, rows: pa.Table) -> int:

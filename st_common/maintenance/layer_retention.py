@@ -1,5 +1,7 @@
 """How long old versions of layers are kept: as long as somebody may ask them again, and a while beyond.
 
+Rows of a table that count no more are folded away into its next version before that.
+
     log of S     q joins parks   parks 3   fixes   parks 5   fixes   |border|   fixes   parks 8   fixes
     counting     q: 2            3         3       5         5       |        5         8         8
     kept         5 and 8; 2, 3 and the others (no stream was told of 4, 6 and 7) go when they were replaced long ago
@@ -29,7 +31,16 @@ from st_common.controls.rows import (
 )
 from st_common.errors import ContractError
 from st_common.history.snapshots import snapshots
-from st_common.layers.table import CONTRACT, table_path
+from st_common.layers.declared import table_settings
+from st_common.layers.put import delete
+from st_common.layers.table import (
+    AT_HOME,
+    CONTRACT,
+    fold,
+    read_rows,
+    table_path,
+)
+from st_common.layers.table_settings import TableSettings
 from st_common.log.control import control_rows
 from st_common.log.log import Log
 from st_common.position import segment_of
@@ -92,6 +103,27 @@ def retain_layer(
     old = sorted(version for version in mine if version != newest)
     held_by = f"{mine[old[0]]} needs version {old[0]}" if old else ""
     return LayerRetained(dropped=dropped, held_by=held_by)
+
+
+def fold_layer(home: Home, layer: str, *, now: datetime | None) -> int:
+    """Takes rows of a table out that were put over, were deleted, or have lived longer than its `ttl`; gives how many.
+
+    Rows whose time has come are deleted first, as people delete them: streams are told, and running queries leave them.
+
+    Args:
+        home: the home folder.
+        layer: its name.
+        now: the time by the wall clock; None: no row goes by its age.
+    """
+    settings = table_settings(home, layer) or TableSettings(key="", columns=[])
+    before = None if now is None or settings.ttl is None else now - settings.ttl
+    if now is not None and before is not None:
+        is_old = ("put_at", "<", before)
+        rows = read_rows(home, layer, columns=["fid"], filters=[*AT_HOME, is_old])
+        if len(rows):
+            now_us = int(now.timestamp() * 1_000_000)
+            delete(home, layer, rows["fid"].to_pylist(), now_us=now_us)
+    return fold(home, layer, versions=settings.versions, before=before)
 
 
 def needed_versions(home: Home) -> Needed:

@@ -7,8 +7,9 @@ the next one does the rest. It may run beside engines, readers and another run.
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from datetime import date
+from datetime import UTC, date, datetime, time
 from pathlib import Path
+from time import time_ns
 from typing import Any, Protocol
 
 import pyarrow as pa
@@ -18,7 +19,12 @@ from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.engine.tidy import OPEN_MB
 from st_common.errors import TableError
-from st_common.maintenance.layer_retention import Needed, needed_versions, retain_layer
+from st_common.maintenance.layer_retention import (
+    Needed,
+    fold_layer,
+    needed_versions,
+    retain_layer,
+)
 from st_common.maintenance.retention import Retained, kept_days, retain
 from st_common.maintenance.stored import Size, Stored, size_of, stored_tables
 from st_common.operations.days import open_since
@@ -189,14 +195,18 @@ class _Run:
 
     def layer(self, needed: Needed | TableError | None) -> Maintained:
         """Old versions of a layer are what a replay of the log joins with: those that nobody needs any more go."""
-        before = size_of(self.stored.path)
+        before, layer = size_of(self.stored.path), self.stored.part
         joined = compact(self.home, self.stored, today=self.today, upkeep=self.upkeep)
+        if layer is not None:
+            midnight = datetime.combine(self.today, time(), UTC)
+            clock = datetime.fromtimestamp(time_ns() / 1e9, UTC)
+            fold_layer(self.home, layer, now=max(midnight, clock) if needed else None)
         tables.checkpoint(self.stored.path, keeps_commits=True)
         if isinstance(needed, TableError):  # nobody knows which versions are needed
             raise needed
-        if needed is None or self.stored.part is None:
+        if needed is None or layer is None:
             return self._done(before, joined, Retained(), 0)
-        done = retain_layer(self.home, self.stored.part, needed, today=self.today)
+        done = retain_layer(self.home, layer, needed, today=self.today)
         retained = Retained(held_by=done.held_by)
         return self._done(before, joined, retained, done.dropped.files)
 

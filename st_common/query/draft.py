@@ -41,6 +41,7 @@ from st_common.query.shown import (
     ShownAreas,
     ShownQueries,
     ShownStreams,
+    ShownTables,
     ToShow,
 )
 from st_common.query.stream_drafting import (
@@ -53,6 +54,13 @@ from st_common.query.stream_drafting import (
     with_its_place,
 )
 from st_common.query.systems import problems_of_systems
+from st_common.query.table_drafting import (
+    check_created_table,
+    check_dropped_table,
+    create_table,
+    declare_tables,
+    drop_table,
+)
 from st_common.query.terms import notices_of, problems_of, types_of
 
 if TYPE_CHECKING:
@@ -69,7 +77,7 @@ def draft_all(draft: Draft, statements: "Sequence[Statement]") -> "list[Statemen
     for statement in known:
         count = len(draft.problems)
         _, before = draft.known(statement.name)
-        moot = why_moot(statement, before, draft.areas, draft.tables)
+        moot = why_moot(statement, before, draft.areas, draft.tables, draft.layers)
         if moot is None:
             _CHECKS[statement.op](draft, statement)
         if statement.plan is not None:
@@ -95,12 +103,12 @@ def check_plans(draft: Draft, statements: "Sequence[Statement]") -> "list[Statem
 
 def _resolved(draft: Draft, statements: "Sequence[Statement]") -> "list[Statement]":
     known: list[Statement] = []
+    declare_tables(draft, statements)
+    layers = draft.layers | draft.declared.keys()
     named = filter(None, map(partial(_with_name, draft), statements))
     for statement in filter(None, map(partial(with_joint, draft), named)):
         _declare_layer(draft, statement)
-        done = resolved(
-            statement, draft.streams, draft.layers, draft.tags_of, draft.group_of
-        )
+        done = resolved(statement, draft.streams, layers, draft.tags_of, draft.group_of)
         whole = _with_extent(draft, _with_surfaces(draft, done.statement))
         if statement.op == "create_stream":
             whole = with_its_place(draft, whole)
@@ -219,6 +227,7 @@ def _show(draft: Draft, statement: "Statement") -> None:
             areas=tuple(draft.areas[name] for name in sorted(draft.areas))
         ),
         "streams": ShownStreams(streams=tuple(draft.streams.values())),
+        "tables": ShownTables(names=tuple(sorted(draft.layers))),
     }
     draft.shown.append(shown[statement.what or ""])
 
@@ -333,7 +342,8 @@ def _check_plan(draft: Draft, statement: "Statement", plan: Plan) -> None:
             if problems or not statement.terms
             else notices_of(statement, stream, draft.types)
         )
-    if plan.join is not None and plan.join.layer not in draft.layers:
+    layers = draft.layers | draft.declared.keys()
+    if plan.join is not None and plan.join.layer not in layers:
         _unknown_layer(draft, statement, plan.join.layer)
 
 
@@ -393,6 +403,8 @@ _CHECKS: dict[str, _Step] = {
     "drop_area": check_area,
     "create_stream": _check_stream,
     "drop_stream": check_dropped,
+    "create_table": check_created_table,
+    "drop_table": check_dropped_table,
     "show": _check_nothing,
     "ask": _check_nothing,
 }
@@ -406,6 +418,8 @@ _ACTIONS: dict[str, _Step] = {
     "drop_area": drop_area,
     "create_stream": _create_stream,
     "drop_stream": _drop_stream,
+    "create_table": create_table,
+    "drop_table": drop_table,
     "show": _show,
     "ask": _ask,
 }

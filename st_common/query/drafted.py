@@ -1,10 +1,11 @@
 """What statements would do to a home, as far as they were carried out on paper."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from st_common.config.stream import StreamSettings
+from st_common.layers.table_settings import TableSettings
 from st_common.query.area_store import NamedArea
 from st_common.query.control import QueryRow
 from st_common.query.group_names import GroupOf
@@ -41,11 +42,12 @@ class Draft:
     `streams`, also those that the text itself makes, `settled` are in the settings. Of a layer that FROM names,
     `layer_stream` gives the stream of its features; `layer_tables` are the settings of those, and `layers_declared`
     those that a query is registered about for the first time, or with more tags. `shown` is what SHOW and EXPLAIN ask
-    for, each at its place.
+    for, each at its place. `layers` are the names of layers and tables, before and then after the statements, which
+    make `tables_created`, each as it is `declared` somewhere in the text, and drop `tables_dropped`.
     """
 
     streams: dict[str, StreamSettings]
-    layers: Collection[str]
+    layers: set[str]
     latest: MutableMapping[str, QueryRow]
     owner: str
     arrival_us: int
@@ -66,6 +68,9 @@ class Draft:
     layers_declared: list[str] = field(default_factory=list)
     streams_created: list[str] = field(default_factory=list)
     streams_dropped: list[str] = field(default_factory=list)
+    declared: dict[str, TableSettings] = field(default_factory=dict)
+    tables_created: list[str] = field(default_factory=list)
+    tables_dropped: list[str] = field(default_factory=list)
     shown: list[ToShow] = field(default_factory=list)
     problems: list[Problem] = field(default_factory=list)
     notices: list[Problem] = field(default_factory=list)

@@ -9,12 +9,14 @@ from st_common.query.problem import Problem
 if TYPE_CHECKING:
     from st_common.query.text import Statement
 
-_MAKES = ("register", "create_area", "create_stream")
+_MAKES = ("register", "create_area", "create_stream", "create_table")
 _NOUNS = {
     "create_area": "area",
     "drop_area": "area",
     "create_stream": "stream",
     "drop_stream": "stream",
+    "create_table": "table",
+    "drop_table": "table",
 }
 
 
@@ -23,6 +25,7 @@ def why_moot(
     before: QueryRow | None,
     areas: Collection[str],
     streams: Collection[str],
+    tables: Collection[str],
 ) -> Problem | None:
     """Why a statement with IF EXISTS or IF NOT EXISTS does nothing, as a notice; None: it is carried out.
 
@@ -36,6 +39,7 @@ def why_moot(
         before: the newest row of the query of its name.
         areas: the names of areas, in small letters.
         streams: the names of the streams that were created.
+        tables: the names of tables and layers.
     """
     if not statement.conditional:
         return None
@@ -44,6 +48,7 @@ def why_moot(
     is_there = {
         "area": name in areas,
         "stream": name in streams,
+        "table": name in tables,
         "query": before is not None and before.live,
     }[noun]
     if is_there != (statement.op in _MAKES):

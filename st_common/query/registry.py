@@ -57,6 +57,7 @@ from st_common.uncollected import uncollected
 
 if TYPE_CHECKING:
     from st_common.config.stream import StreamSettings
+    from st_common.layers.table_settings import TableSettings
     from st_common.query.text import Statement
 
 _TRIES = 3
@@ -72,6 +73,8 @@ class Outcome:
     removed: tuple[str, ...]
     streams_created: tuple[str, ...]
     streams_dropped: tuple[str, ...]
+    tables_created: tuple[str, ...]
+    tables_dropped: tuple[str, ...]
     shown: tuple[ToShow, ...]
     notices: tuple[Problem, ...]
 
@@ -79,7 +82,9 @@ class Outcome:
     def did_something(self) -> bool:
         """Whether anything is otherwise than before."""
         areas = (*self.created, *self.replaced, *self.removed)
-        return bool(self.rows or areas or self.streams_created or self.streams_dropped)
+        streams = (*self.streams_created, *self.streams_dropped)
+        tables = (*self.tables_created, *self.tables_dropped)
+        return bool(self.rows or areas or streams or tables)
 
 
 def carry_out(
@@ -146,7 +151,8 @@ def _written(
         carry_tags(home, draft.streams[layer], arrival_us)
     for name in {*draft.streams_created} & draft.tables.keys():
         note_joined(home, name, draft.tables[name])
-    rows = write_rows(home, draft.rows, arrival_us, files, seeding, before_writing)
+    with _tables_made(home, draft):
+        rows = write_rows(home, draft.rows, arrival_us, files, seeding, before_writing)
     for name in draft.streams_dropped:
         forget_joined(home, name)
     return Outcome(
@@ -156,9 +162,36 @@ def _written(
         removed=tuple(draft.removed),
         streams_created=tuple(draft.streams_created),
         streams_dropped=tuple(draft.streams_dropped),
+        tables_created=tuple(draft.tables_created),
+        tables_dropped=tuple(draft.tables_dropped),
         shown=tuple(draft.shown),
         notices=tuple(dict.fromkeys(draft.notices)),
     )
+
+
+@contextmanager
+def _tables_made(home: Home, draft: Draft) -> Iterator[None]:
+    """Tables are there when the queries that join them are written, and go when these are gone; all or none.
+
+    Whoever is killed in between leaves an empty table, which IF NOT EXISTS takes.
+    """
+    if not (draft.tables_created or draft.tables_dropped):
+        yield
+        return
+    from st_common.layers.declared import create_table, drop_table
+
+    made: list[str] = []
+    try:
+        for name in draft.tables_created:
+            create_table(home, name, draft.declared[name])
+            made.append(name)
+        yield
+    except BaseException:
+        for name in made:
+            drop_table(home, name)
+        raise
+    for name in draft.tables_dropped:
+        drop_table(home, name)
 
 
 def _files_of(draft: Draft) -> dict[str, bytes]:
@@ -179,8 +212,14 @@ def _leases_with(home: Home, draft: Draft, lease: Lease) -> bytes:
     """
     new = {row.name: row for row in draft.rows if row.op in ("register", "replace")}
     others = [name for name in draft.streams_created if name not in draft.joints]
-    files = set(_files_of(draft)) - {STREAMS}
-    if len(new) < len(draft.rows) or files or others or draft.streams_dropped:
+    does_more = (
+        set(_files_of(draft)) - {STREAMS}
+        or others
+        or draft.streams_dropped
+        or draft.tables_created
+        or draft.tables_dropped
+    )
+    if len(new) < len(draft.rows) or does_more:
         raise QueryError(
             "an ephemeral text registers queries, and does nothing else",
             hint="put other statements into a text of their own",
@@ -241,8 +280,8 @@ def with_misfits(
     try:
         yield
     except TextError as error:
-        understood = [one for one in error.understood if one.plan is not None]
-        if not understood:
+        understood = [one for one in error.understood if one.plan or one.table]
+        if not any(one.plan for one in understood):
             raise
         try:
             draft = _draft(home, streams(), understood, {}, owner="", arrival_us=0)
@@ -367,15 +406,17 @@ def _registered(
     return known(home, logged_streams(home), store=False).latest()
 
 
-def _names_layer(
+def _names_layers(
     statement: "Statement", streams: "Mapping[str, StreamSettings]"
 ) -> bool:
-    """Whether a statement may name a layer: behind JOIN, or as what FROM names that is no stream."""
+    """Whether a statement may name a layer: behind JOIN, as what FROM names that is no stream, or as a table."""
     plan = statement.plan
-    return plan is not None and (plan.join is not None or plan.stream not in streams)
+    if plan is not None and (plan.join is not None or plan.stream not in streams):
+        return True
+    return statement.op in ("create_table", "drop_table") or statement.what == "tables"
 
 
-_SEES_PLANS = ("show", "explain", "replace_area")
+_SEES_PLANS = ("show", "explain", "replace_area", "drop_table")
 
 
 def _draft(
@@ -387,11 +428,9 @@ def _draft(
     owner: str,
     arrival_us: int,
 ) -> Draft:
-    known = (
-        tuple(layers(home))
-        if any(_names_layer(one, streams) for one in statements)
-        else ()
-    )
+    sees_layers = any(_names_layers(one, streams) for one in statements)
+    known = set(layers(home)) if sees_layers else set()
+    declared: dict[str, TableSettings] = {}
     tables = created_streams(home)
     of_home = HomeAreas(home)
     return Draft(
@@ -400,11 +439,12 @@ def _draft(
         latest=latest,
         owner=owner,
         arrival_us=arrival_us,
-        tags_of=partial(tags_of, home),
+        tags_of=partial(tags_of, home, declared=declared),
         feature_of=of_home.feature,
         group_of=of_home.group_of,
         tables=tables,
         layer_stream=partial(stream_of_layer, home, streams),
         log_end=lambda name: Log(home.log(name)).end(),
+        declared=declared,
         settled=frozenset({*streams} - {*tables}),
     )

@@ -7,6 +7,7 @@ asked of it. What needs motion or time is refused by one table, `NOT_OF_LAYERS`.
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from sqlglot import exp
@@ -15,6 +16,7 @@ from st_common.config.columns import GEOMETRY
 from st_common.config.home import DEFAULT_GROUP, Home
 from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of_table
+from st_common.layers.table_settings import TableSettings
 from st_common.query.complaint import Complaint
 from st_common.query.created_streams import FILE
 from st_common.query.fix_columns import BUILTINS
@@ -25,6 +27,8 @@ from st_common.regions.forecast import Forecast
 
 MOTION = ("elapsed_s", "speed_mps", "heading_deg", "acceleration_mps2")
 """The columns of fixes that are against the fix before."""
+
+_NONE_DECLARED: Mapping[str, TableSettings] = MappingProxyType({})
 
 NOT_OF_LAYERS: Mapping[tuple[str, str], Callable[[Plan], object]] = {
     ("inside", "WILL ENTER"): lambda plan: isinstance(plan.inside, Forecast),
@@ -163,10 +167,22 @@ def carry_tags(home: Home, stream: StreamSettings, now_us: int) -> None:
         log.append(b"".join(packed(none)), arrival_us=now_us)
 
 
-def tags_of(home: Home, layer: str) -> set[str]:
-    """The names of the tags that the features of a layer have in its newest version."""
-    from st_common.layers.table import newest_version  # imports Delta
+def tags_of(
+    home: Home, layer: str, declared: Mapping[str, TableSettings] = _NONE_DECLARED
+) -> set[str]:
+    """The names of the tags that the features of a layer have in its newest version; of a table those it declares.
 
+    Args:
+        home: where layers lie.
+        layer: the name of a layer or a table.
+        declared: tables that are about to be made.
+    """
+    from st_common.layers.declared import table_settings  # imports Delta
+    from st_common.layers.table import newest_version
+
+    settings = table_settings(home, layer) or declared.get(layer)
+    if settings is not None:
+        return set(settings.columns)
     return _tags_at(home, layer, newest_version(home, layer))
 
 

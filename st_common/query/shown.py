@@ -34,6 +34,13 @@ class ShownStreams:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ShownTables:
+    """SHOW TABLES: the tables and layers, by name."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Explained:
     """EXPLAIN: a plan, and the name of its query (empty for a SELECT without one); `analyze`: with actual counts."""
 
@@ -50,4 +57,4 @@ class Asked:
     past: Past | None
 
 
-ToShow = ShownQueries | ShownAreas | ShownStreams | Explained | Asked
+ToShow = ShownQueries | ShownAreas | ShownStreams | ShownTables | Explained | Asked

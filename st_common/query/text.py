@@ -9,13 +9,16 @@ from sqlglot import exp
 
 from st_common.config.home import checked_name
 from st_common.errors import ConfigError
+from st_common.layers.table_settings import TableSettings
 from st_common.query.areas import Areas
 from st_common.query.grammar.nodes import (
     Ask,
     CreateArea,
     CreateStream,
+    CreateTable,
     DropArea,
     DropStream,
+    DropTable,
     Explain,
     Op,
     Refused,
@@ -35,6 +38,7 @@ from st_common.query.lowering.known import KnownAreas
 from st_common.query.lowering.lower import Lowered, lowered
 from st_common.query.lowering.past import beginning_of, past_of
 from st_common.query.lowering.space import region_of
+from st_common.query.lowering.table import table_of
 from st_common.query.lowering.two_streams import TwoStreams, over_two
 from st_common.query.parameter_table import ParameterTable
 from st_common.query.parameters import BoundSource
@@ -60,12 +64,12 @@ class Statement:
 
     `plan` is what a query means: of a registration, a replacement, and a SELECT alone or behind EXPLAIN, which have no
     name; `past` is when a SELECT alone asks about, None: the last time that is known; `beginning` from where on a
-    registration knows the log before it, None: it begins with the last fixes. `region` is of CREATE AREA, `what` of
-    SHOW: "queries", "areas" or "streams", `analyze` of EXPLAIN ANALYZE. `areas` are the names by which it calls some.
-    `text` is its own text without the semicolon; `line` and `column` count from 1. `terms` are the expressions in it,
-    which only who knows the stream can check. `spans` has the offsets in `text` of the words `name`, `stream` and
-    `layer`, and of the clauses. `conditional` is IF EXISTS or IF NOT EXISTS. `bound` is the text with values of
-    parameters that it stands in, at `start`; None: it had none.
+    registration knows the log before it, None: it begins with the last fixes. `region` is of CREATE AREA, `table` of
+    CREATE TABLE, `what` of SHOW: "queries", "areas", "streams" or "tables", `analyze` of EXPLAIN ANALYZE. `areas` are
+    the names by which it calls some. `text` is its own text without the semicolon; `line` and `column` count from 1.
+    `terms` are the expressions in it, which only who knows the stream can check. `spans` has the offsets in `text` of
+    the words `name`, `stream` and `layer`, and of the clauses. `conditional` is IF EXISTS or IF NOT EXISTS. `bound` is
+    the text with values of parameters that it stands in, at `start`; None: it had none.
     """
 
     op: Op
@@ -75,6 +79,7 @@ class Statement:
     line: int
     column: int
     region: Region | None = None
+    table: TableSettings | None = None
     what: str | None = None
     areas: tuple[str, ...] = ()
     file: str | None = field(default=None, compare=False)
@@ -297,24 +302,32 @@ def _read(reader: _Reader, chunk: list[Token], gathered: Gathered) -> Statement 
         two = gathered.attempt(lambda: over_two(select, known), None)
         meaning = lowered(select, known, gathered)
     region = _area(tree, known, gathered)
-    if tree.this is not None and not isinstance(tree, Show):
-        gathered.attempt(
-            partial(_check_name, tree.name, "name", span_of(tree.this)), None
-        )
-    if meaning is not None:
-        plan, spans = meaning.plan, meaning.spans
-        names = {"stream": plan.stream}
-        if plan.join is not None:
-            names["layer"] = plan.join.layer
-        for what, name in names.items():
-            gathered.attempt(partial(_check_name, name, what, spans[what]), None)
+    table = None
+    if isinstance(tree, CreateTable):
+        table = gathered.attempt(partial(table_of, tree), None)
+    _check_names(tree, meaning, gathered)
     if select is not None and meaning is None:
         return None
-    said = _statement(reader, tree, chunk, meaning, region)
+    said = replace(_statement(reader, tree, chunk, meaning, region), table=table)
     past = gathered.attempt(partial(past_of, tree.args.get("past")), None)
     begins = gathered.attempt(partial(beginning_of, tree.args.get("beginning")), None)
     called = known.take_called()
     return replace(said, areas=called, past=past, beginning=begins, two=two)
+
+
+def _check_names(tree: exp.Expr, meaning: Lowered | None, gathered: Gathered) -> None:
+    """Gathers the names that a statement gives or uses, and that cannot be names."""
+    named: list[tuple[str, str, tuple[int, int]]] = []
+    if tree.this is not None and not isinstance(tree, Show):
+        what = "table" if isinstance(tree, CreateTable | DropTable) else "name"
+        named.append((what, tree.name, span_of(tree.this)))
+    if meaning is not None:
+        plan, spans = meaning.plan, meaning.spans
+        named.append(("stream", plan.stream, spans["stream"]))
+        if plan.join is not None:
+            named.append(("layer", plan.join.layer, spans["layer"]))
+    for what, name, span in named:
+        gathered.attempt(partial(_check_name, name, what, span), None)
 
 
 def _area(tree: exp.Expr, known: KnownAreas, gathered: Gathered) -> Region | None:
@@ -382,6 +395,8 @@ _OPS: dict[type[exp.Expr], Op] = {
     DropArea: "drop_area",
     CreateStream: "create_stream",
     DropStream: "drop_stream",
+    CreateTable: "create_table",
+    DropTable: "drop_table",
 }
 
 

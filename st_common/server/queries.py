@@ -42,6 +42,8 @@ _DONE = an_object(
     areas_dropped=TEXTS,
     streams_created=TEXTS,
     streams_dropped=TEXTS,
+    tables_created=TEXTS,
+    tables_dropped=TEXTS,
     notices=TEXTS,
 )
 _QUERY: Mapping[str, Schema] = {
@@ -237,6 +239,8 @@ def _done(done: "Outcome") -> dict[str, Any]:
         "areas_dropped": list(done.removed),
         "streams_created": list(done.streams_created),
         "streams_dropped": list(done.streams_dropped),
+        "tables_created": list(done.tables_created),
+        "tables_dropped": list(done.tables_dropped),
         "notices": [str(notice) for notice in done.notices],
     }
 

@@ -5,7 +5,7 @@ that jobs on Spark write are opened here too, and committed by `spark.delta`. Be
 """
 
 from st_common.tables.compaction import compact, vacuum
-from st_common.tables.creation import create
+from st_common.tables.creation import create, note
 from st_common.tables.handle import forget
 from st_common.tables.lock import locked
 from st_common.tables.purging import Purged, checkpoint, purge
@@ -64,6 +64,7 @@ __all__ = [
     "has_deletions",
     "is_gone",
     "locked",
+    "note",
     "properties",
     "purge",
     "purged_before",

@@ -10,7 +10,7 @@ from st_common.errors import ContractError
 from st_common.storage import make_folder
 from st_common.tables.durable import sync_before, sync_log
 from st_common.tables.foreign import require_kept, require_writable
-from st_common.tables.handle import beginning, newest, required
+from st_common.tables.handle import beginning, forget, newest, required
 from st_common.tables.shape import attributes, gained
 
 _checked: set[tuple[str, str]] = (
@@ -33,6 +33,24 @@ def create(path: Path, contract: Contract, extra: dict[str, str] | None = None) 
         TableError: another program has made of it what is not written here.
     """
     made(path, contract, contract.arrow_schema(extra))
+
+
+def note(path: Path, contract: Contract, name: str, said: str) -> None:
+    """Writes a property of one's own into a table, which is made when it is absent; `properties` gives it.
+
+    Call it inside `locked(path)`.
+
+    Args:
+        path: the table's folder.
+        contract: of the table.
+        name: of the property, with a point in it: those without one are Delta's.
+        said: its value.
+    """
+    table = made(path, contract, contract.arrow_schema())
+    sync_before(path)
+    table.alter.set_table_properties({name: said}, raise_if_not_exists=False)
+    sync_log(path)
+    forget(path)
 
 
 def made(path: Path, contract: Contract, schema: pa.Schema) -> DeltaTable:

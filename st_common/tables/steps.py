@@ -49,6 +49,18 @@ def appended_since(
     return pa.concat_tables(parts) if parts else pa.table({one: [] for one in columns})
 
 
+def takes_out(path: Path, older: int, newer: int) -> bool:
+    """Whether a commit after one version and up to another took files out, or nobody knows any more."""
+    try:
+        return any(
+            "remove" in one
+            for number in range(older + 1, newer + 1)
+            for one in _actions(path, number)
+        )
+    except FileNotFoundError:
+        return True
+
+
 def _actions(path: Path, version: int) -> list[Mapping[str, Any]]:
     """The actions of a commit, as its file in the log has them."""
     lines = (path / "_delta_log" / log_name(version)).read_bytes().splitlines()

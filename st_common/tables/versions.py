@@ -7,9 +7,10 @@
 Nothing is committed, so no version gets another number. Delta's own `VACUUM` commits twice.
 """
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 from deltalake import DeltaTable
@@ -19,6 +20,7 @@ from st_common.tables.durable import sync_log
 from st_common.tables.handle import at_version, required
 from st_common.tables.lock import locked
 from st_common.tables.reading import whole
+from st_common.tables.steps import takes_out
 from st_common.tables.sums import trim_sums
 
 _LOG = "_delta_log"
@@ -49,9 +51,10 @@ def drop_versions(
     """
     with locked(path):
         table = required(path)
-        kept = {*keep, table.version(), *_replaced_since(table, before)}
-        opened = {number: whole(path, number) for number in sorted(kept)}
-        known = {number: one for number, one in opened.items() if one is not None}
+        kept = sorted({*keep, table.version(), *_replaced_since(table, before)})
+        known = _whole(path, _with_all_files(path, kept))
+        if kept[0] not in known:
+            known = _whole(path, kept)
         named = {
             path / file.path for one in known.values() for file in active_files(one)
         }
@@ -68,6 +71,23 @@ def drop_versions(
                 file.unlink()
             _trim_log(path, min(known))
     return dropped
+
+
+def _whole(path: Path, versions: Collection[int]) -> dict[int, DeltaTable]:
+    opened = {number: whole(path, number) for number in versions}
+    return {number: one for number, one in opened.items() if one is not None}
+
+
+def _with_all_files(path: Path, kept: Sequence[int]) -> list[int]:
+    """The oldest of some versions, and those that have all files of the ones before them.
+
+    Of versions that only appended the last one has the files of all: a table that is put to has very many of these.
+
+        kept 3 4 5 8, and 7 took files out   ->   3, 5, 8
+    """
+    pairs = pairwise(kept)
+    lasting = [one for one, after in pairs if takes_out(path, one, after)]
+    return sorted({kept[0], *lasting, kept[-1]})
 
 
 def _replaced_since(table: DeltaTable, before: datetime) -> Iterator[int]:

@@ -19,10 +19,12 @@ from st_common.query.grammar.nodes import (
     Comparing,
     CreateArea,
     CreateStream,
+    CreateTable,
     Detect,
     Detected,
     DropArea,
     DropStream,
+    DropTable,
     Emit,
     Explain,
     From,
@@ -39,6 +41,7 @@ from st_common.query.grammar.nodes import (
     Show,
     Source,
     Step,
+    TableColumn,
     Unregister,
     Until,
     Using,
@@ -123,6 +126,29 @@ class Building(BuildingExpressions, BuildingPlaces):
 
     def drop_area(self, parts: Parts) -> exp.Expr:
         return DropArea(this=parts[-1], conditional=_is_conditional(parts))
+
+    def create_table(self, parts: Parts) -> exp.Expr:
+        name = parts[3] if _is_conditional(parts) else parts[2]
+        options = [part.node for part in parts if type(part) is _Clause]
+        return CreateTable(
+            this=name,
+            expressions=[part for part in parts if isinstance(part, TableColumn)],
+            options=options[0] if options else None,
+            conditional=_is_conditional(parts),
+        )
+
+    def table_column(self, parts: Parts) -> exp.Expr:
+        name, *others = parts
+        kinds = [word(part) for part in others if part.type == "TYPE"]
+        made = TableColumn(
+            this=name,
+            kind=exp.Var(this=kinds[0]) if kinds else None,
+            key=any(part.type == "PRIMARY_KEY" for part in others),
+        )
+        return at(made, name, parts[-1])
+
+    def drop_table(self, parts: Parts) -> exp.Expr:
+        return DropTable(this=parts[-1], conditional=_is_conditional(parts))
 
     def show(self, parts: Parts) -> exp.Expr:
         return Show(this=word(parts[-1]))

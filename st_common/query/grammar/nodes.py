@@ -15,6 +15,8 @@ Op = Literal[
     "drop_area",
     "create_stream",
     "drop_stream",
+    "create_table",
+    "drop_table",
     "ask",
 ]
 """What a statement does."""
@@ -91,8 +93,31 @@ class DropArea(exp.Expression):
     arg_types: ClassVar[dict[str, bool]] = {"this": True, "conditional": False}
 
 
+class CreateTable(exp.Expression):
+    """CREATE TABLE this (expressions, columns) WITH (options)."""
+
+    arg_types: ClassVar[dict[str, bool]] = {
+        "this": True,
+        "expressions": True,
+        "options": False,
+        "conditional": False,
+    }
+
+
+class TableColumn(exp.Expression):
+    """this, a column, with its type (`kind`), and whether it is the key."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "kind": False, "key": False}
+
+
+class DropTable(exp.Expression):
+    """DROP TABLE this, or a layer."""
+
+    arg_types: ClassVar[dict[str, bool]] = {"this": True, "conditional": False}
+
+
 class Show(exp.Expression):
-    """SHOW this, "queries", "areas" or "streams"."""
+    """SHOW this, "queries", "areas", "streams" or "tables"."""
 
     arg_types: ClassVar[dict[str, bool]] = {"this": True}
 
