@@ -28,7 +28,7 @@ from st_common.contracts import load_contract
 from st_common.errors import QueryError, TableError
 from st_common.history.told import days_again, first_told, told_from
 from st_common.history.visits import NEEDED, TOLD, visits_select
-from st_common.layers.table import CONTRACT, dataset
+from st_common.layers.table import CONTRACT, dataset, layer_names
 from st_common.operations.days import open_since
 from st_common.query.cells import add_cells, calls_cells
 from st_common.query.derived import queries_table
@@ -379,6 +379,8 @@ def _plain_sources(home: Home) -> Iterator[tuple[str, str, Callable[[], Any]]]:
     }
     for table, view in of_each.items():
         parts = {path.name for path in home.table(table).glob("[!.]*")}
+        if table == CONTRACT:  # of those that were dropped the old versions lie there
+            parts = set(layer_names(home))
         if table == "differences":  # where nothing differs there is no table
             parts |= set(changed_streams(home))
         for part in sorted(parts):

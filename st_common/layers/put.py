@@ -261,7 +261,7 @@ def _features(read: Sequence[_Row], wanted: Wanted) -> Features:
             nowhere.append((fid, tags, shape))
             continue
         kind = wanted.rules.named_or_of(tags, str(shape.geom_type))
-        found.add(fid, kind, tags, shapely.to_wkb(shape))
+        found.add(fid, kind, tags, bytes(shape.wkb))
     placed = wanted.shaped(found, DEGREES, file=Path("put"))
     for fault in placed.faults:
         if fault.outcome == REJECTED:

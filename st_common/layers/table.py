@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 CONTRACT = "layers"
 AT_HOME: Filters = [("home", "=", True)]
 """Each feature once: it has a row in every region that it touches, and is home in one."""
-PUT: Filters = [("put_number", ">", 0)]
+PUT: Filters = [("put_number", ">=", 1)]
 """Rows that were put, not loaded."""
 
 _NUMBERED = ["fid", "put_number", "deleted"]
