@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from shapely import Point
 
 from st_common import tables
 from st_common.config.home import Home
@@ -13,6 +14,7 @@ from st_common.layers import in_memory
 from st_common.layers.features import Features
 from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
+from st_common.layers.table import append_rows
 from st_common.partitioning.regions import Regions
 from tests.kit.oracle import Feature, Fix, Layers, Row
 from tests.kit.strategies import LAYER, Case
@@ -45,6 +47,23 @@ def store_layers(home: Home, case: Case) -> Case:
             raise ValueError(f"version {number} of the layer holds no feature")
         rows = layer_rows(features_of(case.layers[LAYER, number]), REGIONS)
         versions[number] = tables.replace(home.table("layers", LAYER), rows, contract)
+    return _renumbered(case, versions)
+
+
+def put_layers(home: Home, case: Case) -> Case:
+    """As `store_layers`, but each version is made of the one before by puts and deletes of what differs."""
+    path, versions, before = home.table("layers", LAYER), {}, {}
+    for _, number in sorted(case.layers):
+        now = {one.fid: one for one in case.layers[LAYER, number]}
+        changed = [one for one in now.values() if before.get(one.fid) != one]
+        gone = [before[fid]._replace(geometry=Point()) for fid in {*before} - {*now}]
+        for some, deletes in ((gone, True), (changed or [*now.values()][:1], False)):
+            if not some:
+                continue
+            rows = layer_rows(features_of(some), REGIONS)
+            rows = rows.append_column("deleted", [[deletes] * len(rows)])
+            versions[number] = append_rows(path, rows, now_us=number)
+        before = now
     return _renumbered(case, versions)
 
 
