@@ -37,7 +37,10 @@ def points_of(
     asked = Asked(readings=readings, objects=objects, space=space)
     # Made once, and only when an expression is asked for.
     table = lru_cache(lambda: readings.table(objects.ids, space=space))
-    keys = expressions.values_as_text(queries.keys, table()) if queries.keys else []
+    keys = []
+    if queries.keys:
+        named = readings.table(objects.ids, space=space, texts=queries.keys)
+        keys = expressions.values_as_text(queries.keys, named)
     return Points(
         x=readings.x,
         y=readings.y,
