@@ -95,6 +95,44 @@ class LayerIndex:
             self._region, self._region_ids, read_rows
         )
 
+    @property
+    def space(self) -> Space:
+        """What the coordinates of the layer and of the points mean."""
+        return self._space
+
+    @property
+    def steps(self) -> tuple[()]:
+        """How it came to be from older versions: not known of what was read as a whole."""
+        return ()
+
+    def changed_since(self, _version: int) -> None:
+        """What differs from an older version: not known of what was read as a whole."""
+
+    def parts(self, features: Ints) -> list["LayerIndex"]:
+        """Some of the features (their numbers, ascending) as an index of their own; none for none."""
+        if not len(features):
+            return []
+        region, local = self._region[features], self._local[features]
+        boxes = self._boxes[features]
+        rows = pa.table(
+            {
+                "region_id": np.array(self._region_ids, object)[region],
+                **{edge: boxes[:, column] for column, edge in enumerate(EDGES)},
+                "home": np.ones(len(features), np.bool_),
+                "fid": pa.array(self.fids[features], pa.string()),
+                "kind": self.values("kind").take(pa.array(features)),
+            }
+        )
+
+        def read_region(region_id: str) -> pa.Array:
+            at = self._region_ids.index(region_id)
+            return self._shapes_of(at).wkb(local[region == at])
+
+        def read_tag(name: str) -> pa.Array:
+            return self.values(name).take(pa.array(features))
+
+        return [LayerIndex(rows, read_region, space=self._space, read_tag=read_tag)]
+
     def match(
         self,
         x: Floats,

@@ -69,6 +69,10 @@ class RegionShapes:
         """About how much memory these shapes take; more once distances were asked for."""
         return self._size + (self._outlines.nbytes if self._outlines else 0)
 
+    def wkb(self, which: Ints) -> pa.Array:
+        """The geometries of some features (int64[m], their numbers) as WKB."""
+        return pa.array(shapely.to_wkb(self._geometries[which]), pa.binary())
+
     def intersect(self, which: Ints, x: Floats, y: Floats) -> Bools:
         """For each pair of a feature and a point, whether the point lies in or on the feature.
 

@@ -1,5 +1,7 @@
 """The indexes of layers in their tables: of a whole version, or of one region of it."""
 
+import threading
+from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
@@ -17,8 +19,9 @@ from st_common.geometry.space import GLOBE, Space
 from st_common.layers.grouped import groups_of
 from st_common.layers.index import EDGES, SMALL_COLUMNS, LayerIndex
 from st_common.layers.labels import ROW_COLUMNS, FeatureRows, Labels
+from st_common.layers.patched import Index, PatchedIndex, patched
 from st_common.layers.readable import readable
-from st_common.layers.table import read_rows, sizes, table_path
+from st_common.layers.table import put_between, read_rows, sizes, table_path
 from st_common.partitioning.regions import Regions
 from st_common.partitioning.store import stored
 from st_common.tables.pruning import Filters
@@ -31,6 +34,10 @@ _PART = "part"
 
 _SPREAD_BY = ("region_group", "region_version")
 _INDEXES_HELD = 8  # layer versions a process keeps at hand
+_PATCHED = [*EDGES, "home", "fid", "kind", "tags", "geometry"]
+INDEXES: OrderedDict[tuple[Home, str, Space, int], Index] = OrderedDict()
+"""Those at hand, the one used last at the end."""
+_lock = threading.Lock()
 _PER_FEATURE, _PER_FILE_BYTE = 900, 6
 """What an index takes for each feature, and for each byte of its files: measured on roads, buildings and forests."""
 
@@ -61,16 +68,34 @@ class Outline:
     rows: FeatureRows
 
 
-def load_index(
-    home: Home, layer: str, version: int, *, space: Space = GLOBE
-) -> LayerIndex:
+def load_index(home: Home, layer: str, version: int, *, space: Space = GLOBE) -> Index:
     """The index of a version of a layer (a Delta version of its table); held by this process for further calls.
+
+    Where an older version is held, and only some features were put and deleted since, it is made from that one.
 
     Raises:
         LayerError: there is no such layer or version, or what lies there is no layer.
         TransientError: it cannot be read now, which may pass.
     """
-    return _load_index(home, layer, version, space)
+    key = home, layer, space, version
+    with _lock:
+        held = INDEXES.get(key)
+        if held is not None:
+            INDEXES.move_to_end(key)
+            return held
+        before = [n for *of, n in INDEXES if of == [home, layer, space] and n < version]
+        older = INDEXES[home, layer, space, max(before)] if before else None
+    index: Index | None = None
+    if older is not None:
+        index = _patched(home, layer, older, max(before), version)
+    if index is None:
+        index = _read_index(home, layer, version, space)
+    with _lock:
+        INDEXES[key] = index
+        INDEXES.move_to_end(key)
+        while len(INDEXES) > _INDEXES_HELD:
+            INDEXES.popitem(last=False)
+    return index
 
 
 def load_part(
@@ -162,8 +187,26 @@ def index_bytes(home: Home, layer: str, version: int) -> int:
     return sum(_sizes(home, layer, version).values())
 
 
-@lru_cache(maxsize=_INDEXES_HELD)
-def _load_index(home: Home, layer: str, version: int, space: Space) -> LayerIndex:
+def _patched(
+    home: Home, layer: str, older: Index, since: int, version: int
+) -> PatchedIndex | None:
+    """A version as the older one, which is held, with what was put and deleted since; None where it is read anew."""
+    with readable():
+        rows = put_between(home, layer, since, version, _PATCHED)
+    if rows is None:
+        return None
+    is_there = pc.invert(pc.fill_null(rows["deleted"], fill_value=False))
+    # In the index of what was put one region is as good as another.
+    place = pa.repeat(pa.scalar(_PART), len(rows))
+    return patched(
+        older,
+        rows["fid"].to_pylist(),
+        rows.append_column("region_id", place).filter(is_there),
+        since=since,
+    )
+
+
+def _read_index(home: Home, layer: str, version: int, space: Space) -> LayerIndex:
     return LayerIndex(
         _rows(home, layer, version, list(SMALL_COLUMNS)),
         partial(_wkb, home, layer, version),

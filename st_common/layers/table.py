@@ -228,6 +228,33 @@ def changes_between(
     return None if rows is None else frozenset(rows["fid"].to_pylist())
 
 
+def put_between(
+    home: Home, layer: str, older: int, newer: int, columns: list[str]
+) -> pa.Table | None:
+    """The rows at home of the features that were put or deleted between two versions of a layer, as they are now.
+
+    Args:
+        home: where the tables lie.
+        layer: its name.
+        older: a version of its table, whose files are read on.
+        newer: another one, not before it.
+        columns: of the rows, beside `fid` and `deleted`, which is true of a feature that is not there any more.
+
+    Returns:
+        One row for each feature. None: as of `changes_between`, and where the files of the older version were written
+        again, so that they may be gone soon.
+    """
+    named = list(dict.fromkeys(["home", *_NUMBERED, *columns]))
+    rows = tables.appended_since(
+        table_path(home, layer), older, newer, named, over_compactions=False
+    )
+    if rows is None or not len(rows):
+        return None
+    rows = rows.filter(rows["home"]).sort_by("put_number")
+    _, last = np.unique(_texts(rows["fid"])[::-1], return_index=True)
+    return rows.take(pa.array(len(rows) - 1 - last))
+
+
 @lru_cache(maxsize=_VERSIONS_HELD)
 def _live(path: Path, version: int) -> "ds.Expression | None":
     puts = tables.read(

@@ -18,7 +18,12 @@ from st_common.tables.durable import log_name
 
 
 def appended_since(
-    path: Path, older: int, newer: int, columns: list[str]
+    path: Path,
+    older: int,
+    newer: int,
+    columns: list[str],
+    *,
+    over_compactions: bool = True,
 ) -> pa.Table | None:
     """The rows that the commits after one version and up to another have appended, in the order of the commits.
 
@@ -27,6 +32,7 @@ def appended_since(
         older: a version.
         newer: another, not before it.
         columns: of the rows; none by which the table is partitioned.
+        over_compactions: False: None, too, where files were written again, for those of the older version are read on.
 
     Returns:
         What a compaction wrote again is not among them. None where some commit took rows out, or where a commit or a
@@ -36,7 +42,8 @@ def appended_since(
     for number in range(older + 1, newer + 1):
         try:
             actions = _actions(path, number)
-            if any(one["remove"]["dataChange"] for one in actions if "remove" in one):
+            gone = [one["remove"] for one in actions if "remove" in one]
+            if any(one["dataChange"] or not over_compactions for one in gone):
                 return None
             added = [one["add"] for one in actions if "add" in one]
             parts += [

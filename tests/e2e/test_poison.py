@@ -12,7 +12,7 @@ from st_common.answers.answers import answer
 from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.home import Home
-from st_common.layers.stored import _load_index
+from st_common.layers.stored import INDEXES
 from st_common.log.log import Log
 from st_common.operations.alerts import Alert, read_alerts
 from st_common.operators.expressions.filters import FILTERS
@@ -207,7 +207,7 @@ def with_a_layer(home: Home, *appended: bytes) -> list[Path]:
 def test_a_layer_that_is_damaged_suspends_the_queries_that_join_it(home):
     for file in with_a_layer(home, FIRST, LATER):
         file.write_bytes(file.read_bytes()[:100])
-    _load_index.cache_clear()  # as in a new process
+    INDEXES.clear()  # as in a new process
     fairway("run", "taxis", "--until-idle")
     assert answers(home, "bad") == []
     assert sorted(answers(home, "good")) == ["1", "2", "abc"]
@@ -219,7 +219,7 @@ def test_a_layer_that_cannot_be_read_just_now_stops_the_stream_and_nothing_is_ma
     home, monkeypatch
 ):
     with_a_layer(home, FIRST)
-    _load_index.cache_clear()  # as in a new process
+    INDEXES.clear()  # as in a new process
 
     def refused(*args, **options):
         raise OSError(errno.EMFILE, "Too many open files")
