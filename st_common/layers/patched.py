@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from st_common.geometry.borders import Segments
+from st_common.geometry.ranked import first_k
 from st_common.geometry.space import Space
 from st_common.layers.in_memory import index_of
 from st_common.layers.index import LayerIndex
@@ -126,6 +127,22 @@ class PatchedIndex:
         """See `LayerIndex.keyed`."""
         return self._pairs("keyed", values, column, **options)
 
+    def k_nearest(self, x: Floats, y: Floats, k: int, **options: Any) -> Pairs:
+        """See `LayerIndex.k_nearest`: of those below more are looked at, until enough of them are still there."""
+        more = 0
+        while True:
+            below = self.below.k_nearest(x, y, k + more, **options)
+            found = np.bincount(below[0], minlength=len(x))
+            stay = np.bincount(below[0][self._stays(below[1])], minlength=len(x))
+            if ((stay >= k) | (found < k + more)).all():
+                break
+            more = min(max(2 * more, k), len(self._gone))
+        row, number = self._together(below, self._above.k_nearest(x, y, k, **options))
+        far = self.distances(x[row], y[row], number)
+        first = first_k(row, number, far, k, self.space.decimals)
+        order = np.lexsort((number[first], row[first]))
+        return row[first][order], number[first][order]
+
     def distances(
         self, x: Floats, y: Floats, feature: Ints, *, to_border: bool = False
     ) -> Floats:
@@ -155,13 +172,30 @@ class PatchedIndex:
             self._values[column] = pa.concat_arrays(both).take(pa.array(place))
         return self._values[column]
 
+    def rows(self, feature: Ints) -> pa.Table:
+        """See `LayerIndex.rows`."""
+        is_above, place = self._places(feature)
+        both = (self.below, ~is_above), (self._above, is_above)
+        parts = [index.rows(place[which]) for index, which in both]
+        order = np.argsort(np.argsort(is_above, kind="stable"), kind="stable")
+        return pa.concat_tables(parts).take(pa.array(order))
+
     def _pairs(self, method: str, *of: Any, **options: Any) -> Pairs:
         """What a method of both indexes gives, pairs of a row and a feature, as such pairs; sorted, each once."""
         both = self.below, self._above
-        (row, feature), above = (getattr(one, method)(*of, **options) for one in both)
+        below, above = (getattr(one, method)(*of, **options) for one in both)
+        return self._together(below, above)
+
+    def _stays(self, feature: Ints) -> Bools:
+        """Which of some features below are still there."""
         at = np.searchsorted(self._gone, feature)
-        stays = np.append(self._gone, -1)[at] != feature
-        row, feature, at = row[stays], feature[stays], at[stays]
+        return np.asarray(np.append(self._gone, -1)[at] != feature)
+
+    def _together(self, below: Pairs, above: Pairs) -> Pairs:
+        """Pairs with features below and above as pairs with those of this index; sorted, each once."""
+        stays = self._stays(below[1])
+        row, feature = below[0][stays], below[1][stays]
+        at = np.searchsorted(self._gone, feature)
         number = feature - at + np.searchsorted(self._at, feature, side="right")
         if not len(above[0]):
             return row, number

@@ -278,14 +278,16 @@ def run_steps(
     margin: float = 0.0,
     refills: bool = True,
     restarts: Collection[int] = (),
+    layer_of: LayerOf | None = None,
 ) -> tuple[pa.Table, Counters, dict[int, int]]:
     """The case through the pure step, shard by shard and batch by batch; with caches where there is a `margin`.
 
     With `through_bytes` every packet, delta and state is written and read back on its way; with `restarts` those of
-    some batches (their numbers) are, so that what is kept in memory goes on in others.
+    some batches (their numbers) are, so that what is kept in memory goes on in others. `layer_of` gives other layers
+    than those of which nobody knows what changed.
     """
     segments, order = packets_of(case, segmentation, shards)
-    layer_of = _layer_of(case)
+    layer_of = layer_of or _layer_of(case)
     states = [State() for _ in range(shards)]
     told_changes, counters = [], Counters()
     for number, batch in enumerate(batched(segments, segmentation.batches)):
@@ -307,7 +309,9 @@ def run_steps(
     return pa.concat_tables(told_changes), counters, order
 
 
-def run_course(case: Case, course: Course) -> tuple[pa.Table, Counters, dict[int, int]]:
+def run_course(
+    case: Case, course: Course, layer_of: LayerOf | None = None
+) -> tuple[pa.Table, Counters, dict[int, int]]:
     """The case through the pure step, in the way that a course says."""
     return run_steps(
         case,
@@ -316,13 +320,16 @@ def run_course(case: Case, course: Course) -> tuple[pa.Table, Counters, dict[int
         margin=course.margin,
         refills=course.refills,
         restarts=course.restarts,
+        layer_of=layer_of,
     )
 
 
-def holds(case: Case, course: Course) -> list[tuple[Any, ...]]:
+def holds(
+    case: Case, course: Course, layer_of: LayerOf | None = None
+) -> list[tuple[Any, ...]]:
     """The law: the step tells what brute force tells, and counts what it counts; gives back the changes in order."""
     expected = oracle.judge(case.rows, layers=case.layers, rules=case.rules)
-    changes, counters, order = run_course(case, course)
+    changes, counters, order = run_course(case, course, layer_of)
     assert told(changes, order) == told_by_oracle(expected.changes)
     assert (counters.late, counters.double) == (expected.late, expected.double)
     reasons = Counter(reason for reason, _ in expected.filtered.values())

@@ -1,6 +1,6 @@
 """A layer that asks shapely about one pair at a time, for laws that are not about the kernel."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +19,10 @@ class ShapelyLayer:
     def __init__(self, features: Sequence[Feature]) -> None:
         self.features = sorted(features, key=lambda feature: feature.fid)
         self.fids = np.array([feature.fid for feature in self.features], object)
+
+    def changed_since(self, _version: int) -> Sequence["ShapelyLayer"] | None:
+        """None: anything may differ from another version."""
+        return None
 
     def match(
         self,
@@ -166,6 +170,31 @@ class ShapelyLayer:
 
     def _value(self, feature: Feature, right: str) -> str | None:
         return {**feature.tags, "fid": feature.fid, "kind": feature.kind}.get(right)
+
+
+class PatchedLayer(ShapelyLayer):
+    """A version of a layer that knows the features of older ones, and so which of them changed.
+
+    Args:
+        features: those of this version.
+        older: those of older versions, by version.
+    """
+
+    def __init__(
+        self, features: Sequence[Feature], older: Mapping[int, Sequence[Feature]]
+    ) -> None:
+        super().__init__(features)
+        self._older = older
+
+    def changed_since(self, version: int) -> Sequence[ShapelyLayer] | None:
+        """The features that are not the same in an older version: as they were, and as they are."""
+        if version not in self._older:
+            return None
+        was, now = self._older[version], self.features
+        return [
+            ShapelyLayer([one for one in some if one not in others])
+            for some, others in ((was, now), (now, was))
+        ]
 
 
 def _holds(

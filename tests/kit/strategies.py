@@ -128,7 +128,7 @@ def case_of(
         *(step for step, is_kept in zip(steps, kept, strict=True) if is_kept),
     ]
     case = (
-        {(LAYER, version): _features(rng) for version in layer_versions}
+        {(LAYER, version): draw_features(rng) for version in layer_versions}
         if layers
         else {}
     )
@@ -202,7 +202,7 @@ def _step(rng: Random, kind: str | None, names: Sequence[str], *, layers: bool) 
     }[op]
 
 
-def _features(rng: Random) -> list[Feature]:
+def draw_features(rng: Random) -> list[Feature]:
     """The features of one version of a layer, at most five: squares with and without a hole, lines, points."""
     features: list[Feature] = []
     for number in range(rng.randint(0, 5)):

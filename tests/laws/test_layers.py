@@ -13,7 +13,7 @@ from st_common.engine.local import LocalEngine
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import told, told_by_oracle
-from tests.kit.layer_tables import put_layers, store_layers
+from tests.kit.layer_tables import store_puts, store_layers
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.strategies import cases, segmentations
 
@@ -36,7 +36,7 @@ def test_an_engine_with_layers_by_region_tells_what_brute_force_tells(life):
 @tries(12)
 @given(lives())
 def test_an_engine_tells_exactly_the_changes_of_puts_and_deletes(life):
-    holds(life, put_layers)
+    holds(life, store_puts)
 
 
 def holds(life, stored_by):

@@ -38,9 +38,11 @@ def swap_fences(swapping: Swapping) -> Part:
     stops = are_of(visits, turn, change.before)
     if change.takes_over:
         return taken_over(swapping, visits.take(np.flatnonzero(stops)))
+    # With fixes against what was decided of them, they are where their last fix is from now on.
+    swapping = swapping.also(visits.object[stops & (visits.against > 0)])
     alive = swapping.own_alive()
     inside = _inside(state, turn, alive, known.regions)
-    gone = visits.key[stops & visits.is_in]
+    gone = visits.key[stops & visits.is_in & swapping.judges(visits.object)]
     if change.keeps:
         gone = without(gone, _still_near(state, turn, alive, gone, inside))
         stops = is_in(visits.key, gone)

@@ -28,7 +28,9 @@ def swap_incidents(swapping: Swapping) -> Part:
     is_mine[swapping.change.before] = True
     stops = is_mine[turn.numbering.targets.query[known.target]]
     if swapping.change.keeps:
-        stops &= known.is_open & ~_goes_on(swapping, known)
+        stops &= known.is_open
+        swapping = swapping.also(known.object[stops & (known.fixes > 0)])
+        stops &= swapping.judges(known.object) & ~_goes_on(swapping, known)
     gone = known.take(stops)
     ended = gone.take(gone.is_open)
     return Part(

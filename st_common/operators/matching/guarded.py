@@ -1,6 +1,6 @@
 """Layers as a step sees them: one that cannot be read matches nothing, and that is noted (SPEC S3)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -53,6 +53,9 @@ class _Guarded:
             version,
             layer.fids,
         )
+
+    def changed_since(self, version: int) -> Sequence[Layer] | None:
+        return self._layer.changed_since(version)
 
     def match(
         self,
@@ -193,6 +196,9 @@ class _Nothing:
     """A layer without features."""
 
     fids = np.empty(0, object)
+
+    def changed_since(self, _version: int) -> None:
+        return None
 
     def match(self, *_asked: object, **_options: object) -> _Pairs:
         return np.empty(0, np.int64), np.empty(0, np.int64)

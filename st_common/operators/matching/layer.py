@@ -1,6 +1,6 @@
 """What matching asks of one version of a layer."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -19,7 +19,21 @@ class Layer(Protocol):
         fids: object[features], the ids of features, ascending; pairs name features by their places here.
     """
 
-    fids: np.ndarray
+    @property
+    def fids(self) -> np.ndarray:
+        """The ids, read only: what is patched puts them together when they are asked for."""
+
+    def changed_since(self, version: int) -> Sequence["Layer"] | None:
+        """What differs from an older version, as small layers: features as they were, and features as they are now.
+
+        A point that meets nothing in any of these meets the same features, with the same tags, in both versions.
+
+        Args:
+            version: of the same layer.
+
+        Returns:
+            None where that is not known: then anything may differ.
+        """
 
     def match(
         self,

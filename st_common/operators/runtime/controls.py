@@ -386,4 +386,5 @@ def _layer(state: State, row: LayerVersion, position: int) -> Swap:
         minus="layer",
         plus="layer",
         keeps=True,
+        layer=row.layer,
     )

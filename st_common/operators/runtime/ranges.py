@@ -12,7 +12,7 @@ from dataclasses import replace
 import numpy as np
 import pyarrow as pa
 
-from st_common.operators.arrays.keys import MASK, packed, swap_halves
+from st_common.operators.arrays.keys import MASK, SHIFT, packed, swap_halves
 from st_common.operators.events.timeline import EXPIRED, FIX
 from st_common.operators.expressions import readings
 from st_common.operators.matching.match import Hits
@@ -64,7 +64,8 @@ def judge_ranges(state: State, turn: Turn) -> Part:
 def swap_ranges(swapping: Swapping) -> Part:
     """What becomes of these answers when queries start, stop or see another version of a layer."""
     answer = swapping.state.answer
-    keys = swapped_keys(swapping, answer, answer & MASK, _members(swapping))
+    judged = swapping.judges(answer >> SHIFT)
+    keys = swapped_keys(swapping, answer, answer & MASK, judged, _members(swapping))
     # Answers fix by fix are sorted by object, what is told by target.
     told = tell_swapped(swapping, swap_halves(keys.minus), swap_halves(keys.plus))
     return Part(

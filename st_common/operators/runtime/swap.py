@@ -14,6 +14,7 @@ from st_common.operators.runtime.evaluate import (
 from st_common.operators.runtime.idle import clock_us, idle_turn, known_fixes
 from st_common.operators.runtime.ranges import swap_ranges
 from st_common.operators.runtime.swap_ticks import swap_ticks
+from st_common.operators.runtime.touched import touched
 from st_common.operators.state.changed_queries import changed_queries
 from st_common.operators.state.delta import Delta
 from st_common.operators.state.settings import Settings
@@ -61,6 +62,7 @@ def swap(state: State, change: Swap, settings: Settings, layer_of: LayerOf) -> O
         change=change,
         present=Present(state.fixes, turn),
         at=at,
+        among=touched(state, turn, change),
     )
     parts = swap_outer(swapping, [phase(swapping) for phase in SWAP_PHASES])
     delta = Delta(

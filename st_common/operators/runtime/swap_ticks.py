@@ -1,6 +1,7 @@
 """What becomes of answers at ticks when queries start, stop or see another version of a layer (SPEC X4)."""
 
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -8,7 +9,8 @@ from st_common.operators.aggregate import relational
 from st_common.operators.aggregate.groups import Groups
 from st_common.operators.aggregate.telling import group_lines, tell_groups
 from st_common.operators.aggregate.until_notes import said_at_once
-from st_common.operators.arrays.keys import SHIFT, merged
+from st_common.operators.ahead.ahead import JOINS, PAIRS, STILL
+from st_common.operators.arrays.keys import MASK, SHIFT, merged
 from st_common.operators.fence.moving_swapping import swap_moving_fences
 from st_common.operators.pairs.choosing import shown_answer
 from st_common.operators.runtime.inner import Memo, inner_answer
@@ -29,6 +31,8 @@ from st_common.operators.window.entries import Entries
 def swap_ticks(swapping: Swapping) -> Part:
     """The part of a swap about answers at ticks: members, groups above them, windows, frames and moving fences."""
     state, turn, at = swapping.state, swapping.turn, swapping.at
+    # Who has reported since the last tick is judged by what he reported.
+    swapping = swapping.also(state.pending.objects)
     stored, keys = _swapped(swapping)
     groups = _groups(swapping, keys)
     lines = group_lines(turn, state.memories[Groups], _of_aggregates(turn, groups), at)
@@ -63,11 +67,13 @@ def _swapped(swapping: Swapping) -> tuple[Keys, Keys]:
     """The keys that are swapped as they are stored, and as they are told: pairs that choose objects are not."""
     turn, answer = swapping.turn, swapping.state.tick_answer
     members = _members(swapping)
-    stored = swapped_keys(swapping, answer, answer >> SHIFT, members)
+    judged = _judged(swapping, answer)
+    stored = swapped_keys(swapping, answer, answer >> SHIFT, judged, members)
     if not turn.known.choosing.any():
         return stored, stored
     told, members = shown_answer(turn, answer), shown_answer(turn, members)
-    return stored, swapped_keys(swapping, told, told >> SHIFT, members)
+    judged = _judged(swapping, told)
+    return stored, swapped_keys(swapping, told, told >> SHIFT, judged, members)
 
 
 def _rows_anew(swapping: Swapping, kept: np.ndarray) -> np.ndarray:
@@ -82,10 +88,26 @@ def _rows_anew(swapping: Swapping, kept: np.ndarray) -> np.ndarray:
 
 def _members(swapping: Swapping) -> np.ndarray:
     """The members that the queries have by the last fixes: sorted keys `target << 32 | object`."""
-    present = swapping.present
+    turn, present, among = swapping.turn, swapping.present, swapping.among
     none = swapping.state.tick_answer[:0]
     # From nothing, and with everybody changed: what comes is the whole answer.
-    return inner_answer(swapping.turn, present, none, Memo(), present.alive).plus
+    judge = partial(inner_answer, turn, present, none, Memo())
+    if among is None:
+        return judge(present.alive).plus
+    still = judge(
+        present.alive & among, but=frozenset({*turn.known.kinds, PAIRS, JOINS})
+    )
+    return merged(still.plus, judge(present.alive, but=frozenset({STILL})).plus)
+
+
+def _judged(swapping: Swapping, answer: np.ndarray) -> np.ndarray:
+    """Which members are judged anew; bool. Whose region moves, or who has neighbours, is judged with all others."""
+    turn = swapping.turn
+    stands = np.zeros(len(turn.queries), bool)
+    for unit in turn.known.still.units:
+        stands[unit.numbers] = True
+    query = turn.numbering.targets.query[answer >> SHIFT]
+    return np.asarray(swapping.judges(answer & MASK) | ~stands[query])
 
 
 def _groups(swapping: Swapping, keys: Keys) -> Change[Groups]:
@@ -96,7 +118,7 @@ def _groups(swapping: Swapping, keys: Keys) -> Change[Groups]:
     state, turn, change = swapping.state, swapping.turn, swapping.change
     if state.max_event == NEVER:
         return Change(added=Groups())
-    is_counted = turn.known.grouped & turn.known.mine
+    is_counted = turn.known.grouped & turn.known.mine & _are_counted(swapping, keys)
     if change.keeps:
         is_counted = is_counted & ~turn.known.windowed
     before = change.before[is_counted[change.before]]
@@ -116,6 +138,19 @@ def _groups(swapping: Swapping, keys: Keys) -> Change[Groups]:
         removed=held.target[is_gone],
         added=_without_zeros(turn, changed.added, change.before),
     )
+
+
+def _are_counted(swapping: Swapping, keys: Keys) -> np.ndarray:
+    """Which queries have groups that may be others: none told yet, or a member that is judged anew; bool[queries]."""
+    counted = np.ones(len(swapping.turn.queries), bool)
+    if swapping.among is None:
+        return counted
+    of_target = swapping.turn.numbering.targets.query
+    counted[of_target[swapping.state.memories[Groups].target]] = False
+    for members in (keys.minus, keys.plus, keys.kept):
+        judged = members[_judged(swapping, members)]
+        counted[of_target[judged >> SHIFT]] = True
+    return counted
 
 
 def _entries(swapping: Swapping) -> Change[Entries]:

@@ -1,7 +1,7 @@
 """Queries that start, stop or see another version of a layer at a row of the log, as operators see them (SPEC X4)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -35,6 +35,7 @@ class Swap:
         plus: the cause of what comes.
         keeps: what is in both answers under one name stays without a change (a layer that was loaded anew).
         takes_over: the one query of `after`, a fence, has the visits of the one of `before` (docs/adr/0032).
+        layer: the layer of which they see another version, while nothing else about them changes; None: something may.
     """
 
     queries: Queries
@@ -46,6 +47,7 @@ class Swap:
     plus: str
     keeps: bool
     takes_over: bool = False
+    layer: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ class Swapping:
         change: which queries.
         present: the last fixes.
         at: when and why changes are told.
+        among: bool[objects], who may have another answer where a layer changed; None: anybody.
     """
 
     state: State
@@ -89,11 +92,27 @@ class Swapping:
     change: Swap
     present: Present
     at: At
+    among: np.ndarray | None = None
 
     def own_alive(self) -> np.ndarray:
-        """The numbers of this shard's objects that are neither gone nor silent; int64, ascending."""
-        is_alive = self.state.fixes.status == ALIVE
-        return np.flatnonzero(is_alive & self.turn.own(np.arange(len(is_alive))))
+        """The numbers of this shard's objects that are judged: neither gone nor silent; int64, ascending."""
+        alive = np.flatnonzero(self.state.fixes.status == ALIVE)
+        own: np.ndarray = alive[self.turn.own(alive) & self.judges(alive)]
+        return own
+
+    def judges(self, objects: np.ndarray) -> np.ndarray:
+        """Whether each of some objects (int64[n]) is judged anew; bool[n]. The others have what they had."""
+        if self.among is None:
+            return np.ones(len(objects), bool)
+        return np.asarray(self.among[objects])
+
+    def also(self, objects: np.ndarray) -> "Swapping":
+        """The same with more objects (int64) that are judged: what was decided of them is not what their fix says."""
+        if self.among is None or not len(objects):
+            return self
+        among = self.among.copy()
+        among[objects] = True
+        return replace(self, among=among)
 
 
 SwapPhase = Callable[[Swapping], Part]
@@ -116,7 +135,11 @@ class Keys:
 
 
 def swapped_keys(
-    swapping: Swapping, answer: np.ndarray, target: np.ndarray, after: np.ndarray
+    swapping: Swapping,
+    answer: np.ndarray,
+    target: np.ndarray,
+    judged: np.ndarray,
+    after: np.ndarray,
 ) -> Keys:
     """What a swap takes from an answer and what it adds.
 
@@ -124,6 +147,7 @@ def swapped_keys(
         swapping: which queries are swapped, and whether what stays is told.
         answer: the sorted keys of the answer before.
         target: int64, the target of each of these keys.
+        judged: bool, whether the object of each is judged anew by its query; else it stays.
         after: the sorted keys that hold now, of the queries that start or stay.
 
     Returns:
@@ -136,7 +160,7 @@ def swapped_keys(
     if change.keeps:
         # Windows tell of the past, which no other version of a layer changes; frames ask who counts now.
         is_swapped &= ~turn.known.windowed | turn.known.framed
-    before = answer[is_swapped[turn.numbering.targets.query[target]]]
+    before = answer[is_swapped[turn.numbering.targets.query[target]] & judged]
     if not change.keeps:
         return Keys(minus=before, plus=after, kept=without(answer, before))
     minus = without(before, after)

@@ -255,6 +255,9 @@ class SpreadLayer:
         self._tree_of = lru_cache(maxsize=_HELD)(self._tree)
         self._counts_of = lru_cache(maxsize=_HELD)(self._counts)
 
+    def changed_since(self, _version: int) -> None:
+        """What differs from an older version: not known, so everybody is judged anew."""
+
     def match(
         self,
         x: Floats,
