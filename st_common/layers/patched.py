@@ -51,7 +51,7 @@ class PatchedIndex:
     Args:
         below: the index that it is made from.
         changed: the fids of all features that were put or deleted since, in any order, each once.
-        rows: of those that were put, as `layer_rows` gives them; each feature once.
+        put: the rows of those that were put, as `layer_rows` gives them; each feature once.
         steps: how it came to be, the newest step last.
     """
 
@@ -64,7 +64,7 @@ class PatchedIndex:
         "_values",
         "below",
         "changed",
-        "rows",
+        "put",
         "steps",
     )
 
@@ -72,12 +72,12 @@ class PatchedIndex:
         self,
         below: "LayerIndex | PatchedIndex",
         changed: Collection[str],
-        rows: pa.Table,
+        put: pa.Table,
         steps: tuple[Step, ...],
     ) -> None:
-        self.below, self.changed, self.rows = below, frozenset(changed), rows
+        self.below, self.changed, self.put = below, frozenset(changed), put
         self.steps = steps
-        self._above = index_of(rows, space=below.space)
+        self._above = index_of(put, space=below.space)
         self._gone = numbers_of(below, self.changed)
         self._at = np.searchsorted(below.fids, self._above.fids)
         """Before which feature below each of those above comes."""
@@ -176,7 +176,7 @@ class PatchedIndex:
         """See `LayerIndex.rows`."""
         is_above, place = self._places(feature)
         both = (self.below, ~is_above), (self._above, is_above)
-        parts = [index.rows(place[which]) for index, which in both]
+        parts = [index.rows(place[which]) for index, which in both if which.any()]
         order = np.argsort(np.argsort(is_above, kind="stable"), kind="stable")
         return pa.concat_tables(parts).take(pa.array(order))
 
@@ -252,8 +252,8 @@ def patched(
     levels, all_changed = _levels(older), frozenset(changed)
     taken = _taken(levels, len(all_changed))
     for level in levels[:taken]:
-        is_older = pc.is_in(level.rows["fid"], pa.array(all_changed, pa.string()))
-        rows = pa.concat_tables([level.rows.filter(pc.invert(is_older)), rows])
+        is_older = pc.is_in(level.put["fid"], pa.array(all_changed, pa.string()))
+        rows = pa.concat_tables([level.put.filter(pc.invert(is_older)), rows])
         all_changed |= level.changed
     below = levels[taken - 1].below if taken else older
     index = PatchedIndex(below, all_changed, rows, (*older.steps, step)[-_STEPS:])

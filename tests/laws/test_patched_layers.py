@@ -109,6 +109,13 @@ def test_a_version_made_from_others_answers_as_one_pair_at_a_time(drawn, larger)
             brute.match(x[1:], y[1:], **options, **which),
             1,
         )
+    for k, distance_m in ((1, None), (3, None), (2, 3.0)):
+        asked = {"distance_m": distance_m, **which}
+        same(
+            index.k_nearest(x, y, k, **asked),
+            brute.k_nearest(x[1:], y[1:], k, **asked),
+            1,
+        )
     texts = pa.array([*FIDS, *KINDS, *SIZES, None])
     for column in ("fid", "kind", "size", "line"):
         same(index.keyed(texts, column, **which), brute.keyed(texts, column, **which))
@@ -122,6 +129,11 @@ def test_a_version_made_from_others_answers_as_one_pair_at_a_time(drawn, larger)
         if len(brute.fids)
         else np.empty(0, int)
     )
+    if len(feature):
+        whole = index.rows(feature)
+        assert whole["fid"].to_pylist() == brute.fids[feature].tolist()
+        shapes = [brute.features[number].geometry for number in feature]
+        assert shapely.from_wkb(whole["geometry"].to_pylist()).tolist() == shapes
     x, y = x[1 : 1 + len(feature)], y[1 : 1 + len(feature)]
     for to_border in (False, True):
         far = index.distances(x, y, feature, to_border=to_border)
