@@ -23,6 +23,7 @@ STREAM = StreamSettings(
     columns=Columns(object="id", x="x", y="y"),
 )
 BOXES = replace(STREAM, columns=Columns(object="id", box=("a", "b", "c", "d")))
+LAYER = replace(STREAM, layer="taxis", columns=Columns(object="id", shape="geometry"))
 HEAD = """# What goes together
 
 Which two forms of a query may stand in one, and what the error says where they may not. The page is written by
@@ -155,18 +156,42 @@ def page() -> str:
     good = len(answers) - len(wrong)
     count = f"Of {len(answers)} pairs {good} go together, all but these:"
     table = ["| this | with | what the error says |", "|---|---|---|", *rows]
-    return "\n".join([HEAD, count, "", *table, "", *_on_boxes(), ""])
+    return "\n".join([HEAD, count, "", *table, "", *_on_others(), ""])
 
 
-def _on_boxes() -> list[str]:
-    """Which forms a stream of boxes has not, though one of places has them."""
-    needed = [(one, *((one.needs) if refused((one,)) else ())) for one in FORMS]
-    answers = [(forms[0].name, refused(forms, BOXES)) for forms in needed]
+def _on_others() -> list[str]:
+    """Which forms a stream of boxes has not, and which a layer, though a stream of places has them."""
     return [
         "## Where elements are more than places",
         "",
         "On a stream of boxes, or of lines and areas, these say nothing of an element as a whole and are refused:",
         "",
+        *_refused_on(BOXES),
+        "",
+        "## Where FROM names a layer",
+        "",
+        "Features of a layer do not move, and come and go with its versions. So these are refused, and all else goes:",
+        "",
+        *_refused_on(LAYER, (*map(_at_rest, FORMS), *_MOTION)),
+    ]
+
+
+_MOTION = (Form(name="columns of motion: `speed_mps`, ..", select="t.speed_mps"),)
+
+
+def _at_rest(form: Form) -> Form:
+    """The form without a column of motion."""
+    where, select = (
+        text.replace("speed_mps", "x") for text in (form.where, form.select)
+    )
+    return replace(form, where=where, select=select)
+
+
+def _refused_on(stream: StreamSettings, forms: tuple[Form, ...] = FORMS) -> list[str]:
+    """The forms that are refused on a stream, as a table."""
+    needed = [(one, *((one.needs) if refused((one,)) else ())) for one in forms]
+    answers = [(forms[0].name, refused(forms, stream)) for forms in needed]
+    return [
         "| this | what the error says |",
         "|---|---|",
         *(f"| {name} | {why} |" for name, why in answers if why),

@@ -134,7 +134,7 @@ def run(
     *,
     json_lines: JsonLines = False,
 ) -> None:
-    """Answer a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'] from the fixes that are archived; keep nothing."""
+    """Answer a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'] from archived fixes, or FROM a layer; keep nothing."""
     from st_common.cli.statements import write_asked
     from st_common.query.registry import fitted
 

@@ -154,7 +154,7 @@ class HomeClient:
         return self._registered(statements)
 
     def ask(self, text: str) -> pa.Table:
-        """The answer of a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'], from the fixes that are archived.
+        """The answer of a SELECT .. [AS OF 'T' | BETWEEN 'T1' AND 'T2'], from archived fixes, or FROM a layer.
 
         Example:
             HomeClient(home).ask("SELECT * FROM taxis INSIDE (0, 0, 5, 5) AS OF '2024-05-01T12:00:00Z'")

@@ -35,7 +35,7 @@ from st_common.query.created_streams import FILE, created_streams
 
 Bools = npt.NDArray[np.bool_]
 
-LOOK_S = 0.25
+LOOK_S = 1.0
 """Between two looks while an engine runs on."""
 _SEGMENT_BYTES = 4 << 20
 _OF_FIXES = frozenset({"row", "object", "event_ts", "x", "y", "gone"})

@@ -305,3 +305,37 @@ def test_sql_says_how_far_features_are_from_places(home):
             home,
             "SELECT ST_Distance(geometry, geometry) FROM layer_stations WHERE fid = 'lake'",
         )
+
+
+def test_another_tag_of_a_member_is_told_where_columns_are(home, client):
+    select = "SELECT fid, brand FROM stations INSIDE (0, 0, 5, 5)"
+    client.register(f"REGISTER QUERY plain AS {select}")
+    client.register(f"REGISTER QUERY each AS {select} EMIT EVERY")
+    client.register(f"REGISTER QUERY rows AS SELECT * FROM ({select})")
+    keep(home)
+    load(home, [station("a", 1, 1, brand="west"), *FIRST[1:]])
+    keep(home)
+    assert len(told(home, "plain")) == 2
+    assert told(home, "each")[2:] == [("a", 0, "inside")]
+    assert json.loads(answer(home, "each")["fields"][0].as_py())["brand"] == "west"
+    assert [sign for _, sign, _ in told(home, "rows")] == [1, 1, -1, 1]
+
+
+def test_the_stream_of_a_layer_is_dropped_once_nobody_asks(home, client):
+    client.register(f"REGISTER QUERY near AS {NEAR}")
+    drop = ("query", "register", "--text", "DROP STREAM stations")
+    assert "query 'near' is about stream 'stations'" in fairway(home, *drop, code=2)
+    fairway(home, "query", "drop", "near")
+    fairway(home, *drop)
+    assert "stations" not in known_streams(home, home.root / "conf")
+    client.register(f"REGISTER QUERY anew AS {NEAR}")
+    keep(home)
+    assert members(home, "anew") == ["a", "b", "lake"]
+
+
+def test_a_layer_joins_another_by_key(home, client):
+    text = "SELECT * FROM stations s JOIN stations t ON s.brand = t.brand"
+    client.register(f"REGISTER QUERY pairs AS {text}")
+    keep(home)
+    rows = answer(home, "pairs").to_pylist()
+    assert {(row["object"], row["partner"]) for row in rows} == {("a", "c"), ("c", "a")}
