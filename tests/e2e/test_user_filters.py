@@ -146,7 +146,7 @@ def test_a_class_that_raises_stops_its_query_alone_and_says_for_which_row(home):
     (alert,) = [one for one in read_alerts(home) if one.level == "error"]
     assert (
         "filter picky (tests.kit.user_filters:Picky) with 'd' fails: KeyError: 'd' "
-        "(object d at 1970-01-01T00:00:03" in alert.text
+        "(object d at 1970-01-01T00:00:03.000000Z, 1 of 5 rows)" in alert.text
     )
     fairway("run", "taxis", "--until-idle")
     assert len([one for one in read_alerts(home) if one.level == "error"]) == 1

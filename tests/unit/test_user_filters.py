@@ -1,5 +1,6 @@
 """How long filters of users may take, and what a class of one may be (SPEC B11)."""
 
+import json
 import time
 
 import pytest
@@ -120,3 +121,24 @@ def test_near_and_strict_look_at_the_fix_and_not_at_its_box():
     assert found(step("geojson_near", "bridge:no", amount=5.5)) == []
     assert found(step("geojson_strict")) == [0]
     assert found(step("geojson_strict", "bridge:yes")) == [0]
+
+
+@pytest.mark.spec("B12")
+def test_a_distance_is_said_and_printed_and_of_one_filter_alone():
+    from st_common.errors import QueryError
+    from st_common.query.plan_json import plan_from_json
+    from st_common.query.printed import select_text
+    from st_common.query.text import parse
+
+    join = "SELECT * FROM s JOIN r ON ST_Intersects(s, r)"
+    for said, metres in (("'a:b'", 5), ("'a:b', 10 m", 10), ("2 km", 2000)):
+        text = f"REGISTER QUERY q AS {join} USING filter('geojson_near', {said});"
+        plan = parse(text)[0].plan
+        assert [step.amount for step in plan.transforms] == [metres]
+        again = parse(f"REGISTER QUERY q AS {select_text(plan)};")[0].plan
+        assert again.transforms == plan.transforms
+        steps = {"v": 3, "stream": "s", "transforms": [plan.to_json()["transforms"][0]]}
+        assert plan_from_json(json.dumps(steps)).transforms == plan.transforms
+    steps["transforms"][0]["name"] = "geojson_strict"
+    with pytest.raises(QueryError, match="takes no distance"):
+        plan_from_json(json.dumps(steps))

@@ -344,7 +344,8 @@ def _judged(
     if raised:
         error = raised[0]
         why = f"fails: {type(error).__name__}: {' '.join(str(error).split())}"
-        _note_failure(one, by, f"{why} ({of.in_words(rows_raised[0])})", error)
+        rows = f"{of.in_words(rows_raised[0])}, {len(raised)} of {total} rows"
+        _note_failure(one, by, f"{why} ({rows})", error)
     return passed
 
 

@@ -49,13 +49,15 @@ class RangeSteps(Step):
         return self._through(step, Transform(kind="box", box=box_of(box, step)))
 
     def filter(
-        self, name: str, value: str | None = None, *, metres: Amount = NEAR_M
+        self, name: str, value: str | None = None, *, metres: Amount | None = None
     ) -> Self:
-        """Only what the filter `name` lets through, given its custom value; `geojson_near` also takes a distance."""
+        """Only what the filter `name` lets through, given its custom value; `metres` (5) is of `geojson_near` alone."""
         step = "filter(..)"
         custom = text_of_user(value, "a value", step) if value else value
         name = text_of_user(name, "a filter", step)
-        amount = metres_of(metres, "a distance", step) if name == NEAR else 0.0
+        amount = NEAR_M if name == NEAR else 0.0
+        if metres is not None:
+            amount = metres_of(metres, "a distance", step)
         return self._through(
             step, Transform(kind="filter", name=name, text=custom, amount=amount)
         )

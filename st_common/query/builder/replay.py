@@ -204,7 +204,8 @@ def _transform(builder: QueryBuilder, step: Transform) -> QueryBuilder:
         case "key":
             return builder.filter_key(step.text or "")
         case "filter":
-            return builder.filter(step.name or "", step.text)
+            within = step.amount or None
+            return builder.filter(step.name or "", step.text, metres=within)
     return builder.filter_box(step.box if step.box is not None else ())  # type: ignore[arg-type]
 
 
