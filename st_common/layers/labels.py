@@ -122,13 +122,12 @@ class FeatureRows:
 
     def _table(self, region: int) -> pa.Table:
         name = self._ids[region]
-        table = self._tables.pop(name, None)
-        if table is None:
-            with readable():
-                table = self._read(name)
-        self._tables[name] = table
-        while sum(one.nbytes for one in self._tables.values()) > _ROW_BYTES:
-            if len(self._tables) == 1:
-                break
-            self._tables.popitem(last=False)
+        if name in self._tables:
+            self._tables.move_to_end(name)
+            return self._tables[name]
+        with readable():
+            table = self._tables[name] = self._read(name)
+        held = sum(one.nbytes for one in self._tables.values())
+        while held > _ROW_BYTES and len(self._tables) > 1:
+            held -= self._tables.popitem(last=False)[1].nbytes
         return table

@@ -14,8 +14,10 @@ from st_common.answers.changes import stream_changes
 from st_common.cli import app
 from st_common.config.home import Home
 from st_common.operations.alerts import read_alerts
+from st_common.server.installation import Installation
 from tests.kit.doc_blocks import blocks
 from tests.kit.log_writer import bare_log
+from tests.kit.server_http import served
 
 CONF = """
 [streams.taxis]
@@ -127,6 +129,19 @@ def test_closed_days_are_processed_and_queries_tried_on_them_by_the_same_classes
     select = "SELECT * FROM taxis USING thirds('1') AS OF '1970-01-01T12:00Z'"
     shown = fairway("query", "run", "--text", select, "--json").stdout
     assert [json.loads(line)["object"] for line in shown.splitlines()] == ["b"]
+
+
+@pytest.mark.spec("B11")
+def test_a_stream_of_the_rows_of_a_query_has_the_same_filters(home):
+    register(
+        "CREATE STREAM heavy AS SELECT object, x, y, load FROM taxis WHERE load > 1;"
+        " REGISTER QUERY mine AS SELECT * FROM heavy USING thirds('1');"
+    )
+    append(home, FIRST, 2)
+    fairway("run", "taxis", "--until-idle")
+    fairway("capture", "heavy")
+    fairway("run", "heavy", "--until-idle")
+    assert answers(home, "mine") == ["b"]
 
 
 @pytest.mark.spec("B11", "S3")
@@ -241,6 +256,25 @@ def test_a_file_of_filters_that_is_wrong_is_refused_with_its_place(home, text, s
     refused = fairway("streams", "list", code=2)
     assert "filters.toml" in refused.stderr
     assert said in refused.stderr
+
+
+@pytest.mark.spec("B11")
+def test_strangers_name_filters_and_never_classes(home, monkeypatch):
+    """A module's name is an unknown filter, and a value is a text and nothing else."""
+    select = "SELECT * FROM taxis USING filter('{}', 'os:system')"
+    module = "tests.kit.user_filters:Thirds"
+    # Registrations are understood in a process of their own.
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    with served(Installation(home=home, conf=home.root / "conf")) as client:
+        for name in (module, "os:system", "../thirds", "", "Thirds"):
+            answer = client.put("/v1/queries/q", content=select.format(name))
+            assert answer.status_code == 400, answer.text
+            assert "Traceback" not in answer.text
+        told = client.put("/v1/queries/q", content=select.format("picky"))
+        assert told.status_code < 300, told.text
+    append(home, FIRST, 2)
+    fairway("run", "taxis", "--until-idle")
+    assert answers(home, "q") == ["a", "b", "c"]
 
 
 PACKAGE = """
