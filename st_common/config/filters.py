@@ -65,7 +65,9 @@ def load_filters(conf: Path) -> dict[str, FilterSettings]:
         ConfigError: the file is no TOML, a name cannot be one or is one of Fairway's, or a key is wrong.
     """
     try:
-        document, place = read_toml((conf.parent if conf.suffix == ".toml" else conf) / FILE)
+        document, place = read_toml(
+            (conf.parent if conf.suffix == ".toml" else conf) / FILE
+        )
     except FileNotFoundError:
         return {}
     known(document, ("filters",), place)

@@ -147,7 +147,8 @@ def _without_place(plan: Plan) -> Iterator[Complaint]:
             message="rank() and distance() need KNN (k, ..)",
             hint="SELECT rank(), distance() FROM taxis KNN ('M', 3, 'car7')",
         )
-    for name in _without_tags(plan):
+    joined = [plan.joined_with.noun] if plan.joined_with and plan.gives_pairs else []
+    for name in [*joined, *_without_tags(plan)]:
         yield Complaint(
             at="select",
             message=f"rank() and distance() and {name} exclude each other",

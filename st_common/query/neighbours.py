@@ -56,6 +56,11 @@ _KINDS: dict[str, type[Any]] = {
 _NAMES = {kind: name for name, kind in _KINDS.items()}
 
 
+def kind_of(neighbours: Neighbours) -> str:
+    """What the kind is called in JSON, and where it is judged: `nearest`, `reverse` or `group`."""
+    return _NAMES[type(neighbours)]
+
+
 def places_of(neighbours: Neighbours) -> tuple[Place, ...]:
     """The places that distances are measured from."""
     return (
@@ -67,7 +72,7 @@ def places_of(neighbours: Neighbours) -> tuple[Place, ...]:
 
 def neighbours_to_json(neighbours: Neighbours) -> dict[str, Any]:
     """As JSON values with the `kind`."""
-    value = {"kind": _NAMES[type(neighbours)], **values_of(neighbours)}
+    value = {"kind": kind_of(neighbours), **values_of(neighbours)}
     if isinstance(neighbours, GroupNearest):
         value["places"] = [values_of(place) for place in neighbours.places]
     else:

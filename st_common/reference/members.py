@@ -64,13 +64,16 @@ def qualified(plan: Plan, fixes: Fixes) -> Members:
 def conditions_of_fixes(plan: Plan) -> tuple[str, ...]:
     """What a plan asks of a fix alone; where a condition is about pairs all of it is asked of these.
 
-    Of EXISTS, NOT EXISTS and LEFT JOIN that which is about fixes stands beside them.
+    Of EXISTS, NOT EXISTS and LEFT JOIN that which is about fixes stands beside them, and the nearest are those of which
+    it is true.
     """
     if plan.where is None:
         return ()
     if plan.chooses or _is_outer(plan):
         return cut(plan.where)[0]
-    return () if _asks_pairs(plan) else (plan.where,)
+    if not _asks_pairs(plan):
+        return (plan.where,)
+    return () if plan.neighbours is None else cut(plan.where)[0]
 
 
 def _asks_pairs(plan: Plan) -> bool:

@@ -124,14 +124,16 @@ def _until(rng: Random, _layers: bool) -> Plan:
     return Plan(stream=STREAM, inside=inside, where=draw_where(rng), valid_until=True)
 
 
-def _near(rng: Random, _layers: bool) -> Plan:
-    """Some among those inside a region, some with a condition."""
+def _near(rng: Random, layers: bool) -> Plan:
+    """Some among those inside a region, some with a condition, some joined with a layer."""
     inside = rng.choice((None, None, draw_still(rng), draw_moving(rng)))
     neighbours = draw_neighbours(rng)
-    has_ranks = isinstance(neighbours, Nearest)
+    join = draw_join(rng) if layers and rng.random() < 0.3 else None
+    has_ranks = isinstance(neighbours, Nearest) and join is None
     return Plan(
         stream=STREAM,
         neighbours=neighbours,
+        join=join,
         inside=inside,
         where=draw_where(rng),
         columns=draw_columns_of_near(rng) if has_ranks else draw_columns(rng),
@@ -150,10 +152,12 @@ def _pairs(rng: Random, _layers: bool) -> Plan:
     nearest = rng.randint(1, 3) if is_ranked and rng.random() < 0.4 else None
     if nearest is not None and rng.random() < 0.4:
         distance_m, keys = None, ()
+    neighbours = None if chooses or rng.random() < 0.8 else draw_neighbours(rng)
     return Plan(
         stream=STREAM,
         pairs=PairJoin(distance_m=distance_m, keys=keys, how=how, nearest=nearest),
         inside=inside,
+        neighbours=neighbours,
         where=where if how == "inner" else _first_before_both(where),
         columns=draw_columns(rng) if chooses else draw_columns_of_pairs(rng),
         emit=draw_emit(rng),

@@ -13,7 +13,7 @@ from st_common.engine.local import LocalEngine
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import told, told_by_oracle
-from tests.kit.layer_tables import store_puts, store_layers
+from tests.kit.layer_tables import store_layers, store_puts
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.strategies import cases, segmentations
 

@@ -98,8 +98,8 @@ SHIPS = query("ships")
             "group_nearest(..): expected a list of at least one place",
         ),
         (
-            lambda: SHIPS.nearest(2, 1, 2).join("parks").on_intersects(),
-            "on_intersects(): KNN and JOIN exclude",
+            lambda: SHIPS.nearest(2, 1, 2).exists_other().on_dwithin(5),
+            "on_dwithin(..): KNN and EXISTS about the stream itself exclude",
         ),
         (
             lambda: SHIPS.join("ships").on_intersects(),

@@ -5,7 +5,6 @@ import json
 import pytest
 import shapely
 
-from st_common.errors import QueryError
 from st_common.query.builder import query
 from st_common.query.checks import complaints_of_tree
 from st_common.query.explain_steps import layer_in_words
@@ -247,9 +246,3 @@ def test_what_cannot_be_said_is_pointed_at(text, message, place):
 def test_what_has_no_meaning_is_refused(clause, message):
     plan = plan_of(f"SELECT * FROM s t WHERE {IN_PARK} {clause}")
     assert message in [one.message for one in complaints_of_tree(tree_of(plan))]
-
-
-def test_a_pair_below_knn_is_told_how_to_choose():
-    with pytest.raises(QueryError, match="KNN and JOIN exclude each other") as refused:
-        query("s").nearest(3, 1, 2).join("parks").on_intersects()
-    assert "EXISTS" in refused.value.hint

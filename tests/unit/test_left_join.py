@@ -120,7 +120,6 @@ def test_what_belongs_to_the_other_clause_is_refused(rest, says):
     [
         (f"SELECT * {LEFT} DETECT ENTER", "DETECT and LEFT JOIN exclude"),
         (f"SELECT * {LEFT} FOR 1 min", "FOR and LEFT JOIN exclude"),
-        (f"SELECT * {LEFT} KNN (3, 1, 1)", "KNN and JOIN exclude"),
         (
             f"SELECT * {LEFT.replace('s t', 's [RANGE 1 hour] t')}",
             "a window in brackets and LEFT JOIN exclude",

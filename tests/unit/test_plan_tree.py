@@ -16,7 +16,7 @@ from st_common.query import explain_nodes
 from st_common.query.comparing import Transform
 from st_common.query.fence import Fence
 from st_common.query.neighbours import Nearest, Place
-from st_common.query.plan import Aggregate, LayerJoin, PairJoin, Plan, Window
+from st_common.query.plan import Aggregate, PairJoin, Plan, Window
 from st_common.query.text import parse
 from st_common.query.tree.boxes import Transformed
 from st_common.query.tree.detected import Detected
@@ -24,7 +24,7 @@ from st_common.query.tree.fusing import plan_of
 from st_common.query.tree.growing import tree_of
 from st_common.query.tree.node import Above, Column, Node, complaints_of_tree, walk
 from st_common.query.tree.relational import Group, Select, Source, Told
-from st_common.query.tree.spatial import Inside, Near, WithLayer
+from st_common.query.tree.spatial import Inside, Near, WithObjects
 from st_common.query.tree.windows import Recent
 from st_common.regions.registry import Box, MovingCircle
 from tests.kit.random_plans import plan_of as random_plan
@@ -134,12 +134,12 @@ def test_columns_have_types_units_and_may_be_null():
     [
         (
             lambda at: Near(
-                input=WithLayer(
-                    input=at, join=LayerJoin(layer="z", predicate="within")
+                input=WithObjects(
+                    input=at, other=at, join=PairJoin(distance_m=5.0, how="semi")
                 ),
                 neighbours=Nearest(k=2, place=Place(x=0, y=0)),
             ),
-            "KNN and JOIN exclude each other",
+            "KNN and EXISTS about the stream itself exclude each other",
         ),
         (
             lambda at: Recent(

@@ -89,7 +89,6 @@ def test_the_way_out_is_one(says):
     [
         ("INSIDE ('M', 'cranes.a', 5 m)", "elements of stream 'cranes' have an extent"),
         ("KNN ('M', 3, 'Cranes.a')", "elements of stream 'cranes' have an extent"),
-        ("t JOIN parks p ON ST_Intersects(t, p) KNN (3, 1, 1)", "KNN and JOIN exclude each other"),
         ("WHERE load > 1 KNN (3, 1, 1) WITH (plan = 'space_first')", "plan = 'space_first' and KNN"),
         ("WHERE load > 1 INSIDE ('M', 'a', 5 m) WITH (plan = 'space_first')", "a region that goes with"),
         ("a JOIN taxis b ON ST_DWithin(a, b, 5 m) WITH (plan = 'space_first')", "pairs of objects"),

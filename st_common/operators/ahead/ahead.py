@@ -17,6 +17,7 @@ from st_common.operators.arrays.turns import ByTick, Turns, of_spells
 from st_common.operators.matching.match import match
 from st_common.operators.matching.query_set import QuerySet
 from st_common.operators.pairs.specs import MovingJoins, PairSpecs
+from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.turn.course import Course, Moment
 from st_common.operators.turn.points import points_at
 from st_common.operators.turn.present import Present
@@ -72,9 +73,14 @@ def sources_of(turn: Turn) -> frozenset[str]:
     moving_pairs = sum(
         len(queries.numbers) for queries in known.of(PairSpecs).moving.kinds.values()
     )
-    # The nearest others of an object are ranked tick by tick.
-    one_by_one = moving_pairs > _MOST_MOVING or len(known.of(PairSpecs).ranked)
-    return all_sources(turn) - cached - ({PAIRS} if one_by_one else set())
+    # The nearest others of an object are ranked tick by tick, and so are the nearest objects of a place.
+    pairs, joins = (
+        any(KINDS[name].is_dynamic for name in moving)
+        for moving in (known.of(PairSpecs).moving.kinds, known.of(MovingJoins).kinds)
+    )
+    pairs |= moving_pairs > _MOST_MOVING or bool(len(known.of(PairSpecs).ranked))
+    one_by_one = {name for name, is_so in ((PAIRS, pairs), (JOINS, joins)) if is_so}
+    return all_sources(turn) - cached - one_by_one
 
 
 def all_sources(turn: Turn) -> frozenset[str]:

@@ -29,7 +29,7 @@ def judge_moving_joins(scope: Scope, turn: Turn, fixes: Present, world: World) -
     """
     moving, numbering = turn.known.of(MovingJoins), turn.numbering
     few = np.flatnonzero(world.alive & scope.changed)
-    members = inside(moving, fixes, world, few, scope.changed)
+    members = inside(moving, turn, fixes, world, few, scope.changed)
     _decide(scope, turn, members.moved)
     if not len(members.object):
         return 0

@@ -1,6 +1,6 @@
 """Which objects are in regions that go with an object, for all queries that join or pair them (SPEC G4, P8)."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -8,7 +8,9 @@ from st_common.operators.matching.meeting import Points
 from st_common.operators.pairs.specs import Moving
 from st_common.operators.skeleton.kinds import KINDS
 from st_common.operators.skeleton.world import Criteria, Kind, World
+from st_common.operators.turn.eligibility import selection_of
 from st_common.operators.turn.present import Present
+from st_common.operators.turn.turn import Turn
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,12 +29,20 @@ class Inside:
 
 
 def inside(
-    moving: Moving, fixes: Present, world: World, few: np.ndarray, changed: np.ndarray
+    moving: Moving,
+    turn: Turn,
+    fixes: Present,
+    world: World,
+    few: np.ndarray,
+    changed: np.ndarray,
 ) -> Inside:
     """Who is inside regions that move: of all living objects where the region moved, of few where it did not.
 
+    Who is among the nearest of a place is found anew: it depends on all.
+
     Args:
         moving: the queries.
+        turn: the run.
         fixes: the last fixes at the tick.
         world: the same as kinds see them.
         few: int64, the living objects of which something is asked anew.
@@ -43,12 +53,18 @@ def inside(
     alive = np.flatnonzero(world.alive) if moving.kinds else few
     for name, queries in moving.kinds.items():
         table = fixes.lookups.table(queries)
-        goes = queries.moved(fixes.lookups.focals(queries), changed)
+        goes, seen = queries.moved(fixes.lookups.focals(queries), changed), world
+        if KINDS[name].is_dynamic:
+            goes[:] = True
+            selection, _ = selection_of(
+                queries, fixes, world, turn, before=None, changed=changed
+            )
+            seen = replace(world, selection=selection)
         moved.append(queries.numbers[goes])
         for rows, who in ((np.flatnonzero(goes), alive), (np.flatnonzero(~goes), few)):
             if len(rows) and len(who):
-                criteria = KINDS[name].update_criteria(world, table, rows)
-                row, who_is_inside = _members(KINDS[name], world, criteria, who)
+                criteria = KINDS[name].update_criteria(seen, table, rows)
+                row, who_is_inside = _members(KINDS[name], seen, criteria, who)
                 query.append(queries.numbers[rows[row]])
                 objects.append(who_is_inside)
     return Inside(

@@ -63,7 +63,7 @@ def judge_pairs(scope: Scope, turn: Turn, fixes: Present, world: World) -> int:
     # A pair changes by either object: whoever may have a changed one as partner is looked at as a first one, too.
     near = _near_changed(turn, world, codes, changed)
     few = unique(np.concatenate([changed, near]))
-    within = inside(specs.moving, fixes, world, few, scope.changed)
+    within = inside(specs.moving, turn, fixes, world, few, scope.changed)
     # Who is nearest depends on all others: of queries that ask for these all pairs are decided anew.
     ranked = specs.ranked if scope.changed.any() else specs.ranked[:0]
     moved = np.union1d(within.moved, ranked)

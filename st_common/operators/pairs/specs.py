@@ -12,8 +12,9 @@ from st_common.operators.expressions.predicates import Predicates, predicates_of
 from st_common.operators.matching.query_set import QuerySet, compile_queries
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
 from st_common.operators.state.registered import Registered
+from st_common.query.neighbours import kind_of
 from st_common.query.plan import Plan
-from st_common.query.sides import Sides, sides_of
+from st_common.query.sides import Sides, alone, sides_of
 from st_common.regions.region import MovingRegion
 
 
@@ -85,8 +86,8 @@ class PairSpecs:
 
 
 def moves(plan: Plan) -> bool:
-    """Whether the region of a plan goes with an object."""
-    return isinstance(plan.inside, MovingRegion)
+    """Whether the region of a plan goes with an object, or who comes first is one of the nearest of a place."""
+    return plan.neighbours is not None or isinstance(plan.inside, MovingRegion)
 
 
 def compile_pairs(
@@ -190,6 +191,11 @@ def compile_moving(
     bare = list(queries)
     for number in numbers:
         plan = queries[number].plan
+        if plan.neighbours is not None:
+            kinds.setdefault(kind_of(plan.neighbours), []).append(number)
+            who = replace(plan, join=None, pairs=None, where=alone(plan))
+            bare[number] = replace(queries[number], plan=who)
+            continue
         # Who is asked for by two ids is nobody.
         if isinstance(plan.inside, MovingRegion) and len(steps_of(plan).keys) < 2:
             kinds.setdefault(plan.inside.kind, []).append(number)

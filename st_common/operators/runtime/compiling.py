@@ -7,7 +7,7 @@
     WINDOW                                       at ticks        the query                  `windows`
     windows in brackets                          at ticks        the query                  `frames`
     a region that goes with an object, KNN       at ticks        the query                  `kinds`
-    a layer below a region that goes             at ticks        the query                  `joining`
+    a layer above a region that goes, or KNN     at ticks        the query                  `joining`
     pairs of objects                             at ticks        the first object           `paired`
 
 Pairs that are counted, told again as a whole, or choose objects are judged by the query's shard (`is_spread`).
@@ -34,6 +34,7 @@ from st_common.operators.pairs.specs import (
     PairSpecs,
     compile_moving_joins,
     compile_pairs,
+    moves,
 )
 from st_common.operators.skeleton.kind_queries import KindQueries, kind_queries
 from st_common.operators.state.fixes import NEVER
@@ -48,7 +49,8 @@ from st_common.operators.travelled.specs import (
 )
 from st_common.operators.turn.compiled import Compiled
 from st_common.operators.turn.flags import Flags, flags_of
-from st_common.query.neighbours import GroupNearest, Nearest
+from st_common.query.neighbours import Nearest
+from st_common.query.neighbours import kind_of as kind_of_neighbours
 from st_common.query.plan import Plan
 from st_common.regions.region import MovingRegion
 
@@ -62,13 +64,12 @@ _HOLDS_MOST = 1 << 17
 
 def kind_of(plan: Plan) -> str | None:
     """The kind of the skeleton that judges a plan, or `pairs`; None where it stands still and has no neighbours."""
-    is_joined = plan.gives_pairs and isinstance(plan.inside, MovingRegion)
-    if plan.pairs is not None or is_joined:
+    if plan.pairs is not None or (plan.gives_pairs and moves(plan)):
         return _PAIRS
     if plan.neighbours is not None:
-        if isinstance(plan.neighbours, Nearest):
-            return "nearest_extent" if plan.neighbours.extent else "nearest"
-        return "group" if isinstance(plan.neighbours, GroupNearest) else "reverse"
+        kind = kind_of_neighbours(plan.neighbours)
+        by_shapes = isinstance(plan.neighbours, Nearest) and plan.neighbours.extent
+        return f"{kind}_extent" if by_shapes else kind
     return plan.inside.kind if isinstance(plan.inside, MovingRegion) else None
 
 
@@ -105,6 +106,7 @@ def is_spread(plan: Plan) -> bool:
     return (
         plan.pairs is not None
         and plan.pairs.how == "inner"
+        and plan.neighbours is None
         and plan.aggregate is None
         and plan.emit != "rstream"
         and plan.outer is None

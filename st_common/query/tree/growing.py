@@ -29,7 +29,7 @@ _WHO = (
     Holding,
     Near,
 )
-"""Operators about where objects are now, from the bottom up."""
+"""Operators about where objects are now, from the bottom up; where a join gives pairs the nearest are below it."""
 _ANSWER = (Recent, Group, Project, Until)
 """What becomes of the members of an answer, from the bottom up."""
 OF_FIXES = frozenset(
@@ -129,9 +129,15 @@ def columns_of_rows(plan: Plan, fixes: Columns) -> tuple[Column, ...]:
 
 def _of_who(rows: Node, said: Mapping[str, Any], source: Source) -> Node:
     """What is said of places: of objects it is about the rows; of fixes in windows, about which objects count now."""
+    joined = said.get("join") or said.get("pairs")
+    kinds: Sequence[type[Above]] = _WHO
+    if joined is not None and not joined.chooses:
+        # The nearest of a place are joined: pairs have no place of their own.
+        first = _WHO.index(WithLayer)
+        kinds = (*_WHO[:first], Near, *_WHO[first:-1])
     if said.get("frame") is None:
-        return _stacked(_WHO, rows, said, source)
-    who = _stacked(_WHO, source, said, source)
+        return _stacked(kinds, rows, said, source)
+    who = _stacked(kinds, source, said, source)
     return rows if who is source else Counting(input=rows, who=who)
 
 

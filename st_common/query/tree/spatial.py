@@ -12,7 +12,6 @@ from st_common.query.plan import LayerJoin, PairJoin
 from st_common.query.tree.node import Above, Column, Node, excluded, walk
 from st_common.regions.region import MovingRegion, Region
 
-OBJECT = ("object",)
 _MEASURED = (
     Column(name=DISTANCE, type="DOUBLE", unit="m", nullable=False),
     Column(name=BEARING, type="DOUBLE", unit="degrees"),
@@ -178,13 +177,7 @@ class Near(Above):
         return (*self.input.columns(), *place)
 
     def refused(self) -> Iterator[Complaint]:
-        """Neighbours are objects: pairs have no place of their own."""
-        if self.input.key != OBJECT:
-            message = "KNN and JOIN exclude each other"
-            hint = (
-                "EXISTS (SELECT 1 FROM layer WHERE ..) chooses objects and pairs none"
-            )
-            yield Complaint(at=self.at, message=message, hint=hint)
+        """Neighbours are objects, and are searched among all that satisfy what is below."""
         others = [one for one in walk(self.input) if isinstance(one, WithObjects)]
         hint = "who is nearest is searched before it is known who has a partner"
         choosing = [one for one in others if one.join.chooses]
