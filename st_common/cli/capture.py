@@ -121,7 +121,7 @@ def _capture_joined(
     feed = JointFeed(home, settings, context.streams(ctx))
     with suppress(KeyboardInterrupt):
         feed.run(follow=follow, seconds=seconds)
-    streams = " and ".join(one.partition("@")[0] for one in settings.joins)
+    streams = " and ".join(settings.joined)
     late = f", {feed.late:,} late" if feed.late else ""
     typer.echo(f"{settings.name}: {feed.records:,} fixes of {streams}{late}")
     if feed.waits_for:

@@ -210,6 +210,12 @@ class StreamSettings:
         return 1.0 if unit is None else unit.times / unit.per
 
     @property
+    def joined(self) -> Mapping[str, int]:
+        """The streams that it joins, each with the segment from which on all its fixes count."""
+        pairs = (one.partition("@") for one in self.joins)
+        return {name: int(segment or 0) for name, _, segment in pairs}
+
+    @property
     def epsg(self) -> int:
         """The EPSG number of the stream's CRS; 0 for a plane without a place on Earth (`crs = "planar"`)."""
         return 0 if self.crs == PLANAR else int(self.crs.partition(":")[2])
@@ -252,6 +258,7 @@ def check_together(
     """
     _check_format(stream, given, place)
     _check_owner(stream, place)
+    _check_joint(stream, place)
     times = stream.columns.event_ts
     counts = stream.time_unit in COUNTED_PER_S
     if counts and stream.time_zone is not None:
@@ -276,6 +283,23 @@ def check_together(
             hint='a format such as "%d/%m/%Y %H:%M:%S", or iso',
         )
     _check_accuracy(stream, place)
+
+
+def _check_joint(stream: StreamSettings, place: Place) -> None:
+    """A joint stream has its fixes of the two that it joins, and is asked for its time by the local engine alone."""
+    if not stream.joins:
+        return
+    if stream.query is not None or stream.sources:
+        other = "query" if stream.query is not None else "sources"
+        raise place.wrong(
+            f"joins beside {other}",
+            hint="it has the fixes of two streams, and no others",
+        )
+    if stream.engine != "local":
+        raise place.wrong(
+            f"joins with engine = {stream.engine!r}",
+            hint="a joint stream runs on the local engine; the two that it joins run on any",
+        )
 
 
 def _check_owner(stream: StreamSettings, place: Place) -> None:

@@ -83,7 +83,7 @@ def feed(
         _follow(source, owner, until_idle=until_idle)
     return FeedSummary(
         stream=stream.name,
-        query=stream.query or " and ".join(stream.joins),
+        query=stream.query or " and ".join(stream.joined),
         seconds=round(time.monotonic() - started_s, 3),
         records=source.records,
         position=source.position,

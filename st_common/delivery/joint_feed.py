@@ -22,7 +22,7 @@ from st_common.config.stream import StreamSettings
 from st_common.config.streams import stream_of
 from st_common.controls.reading import chosen
 from st_common.controls.rows import Clock
-from st_common.delivery.joint_fixes import DUE, POSITION, JointFixes, Place, begins_of
+from st_common.delivery.joint_fixes import DUE, POSITION, JointFixes, Place
 from st_common.formats.arrow_rows import packed
 from st_common.log.control import control_rows, write_clock, write_end
 from st_common.log.control import has_ended as has_ended_
@@ -79,7 +79,7 @@ class JointFeed:
     ) -> None:
         self.records, self.waits_for = 0, ""
         self._home, self._joint, self._clock = home, joint, clock
-        self._begins = dict(begins_of(joint.joins))
+        self._begins = joint.joined
         self._streams = [stream_of(streams, name) for name in self._begins]
         self._log = log_for(home, joint)
         self._since_us: int | None = None
@@ -261,11 +261,7 @@ class JointFeed:
 
     def _wait(self) -> None:
         """Says for which stream fixes wait, and asks streams that are live and quiet to come to the next time."""
-        heads = [
-            (pc.min(one.waiting[DUE]).as_py(), one)
-            for one in self._fixes
-            if one.waiting
-        ]
+        heads = [pc.min(one.waiting[DUE]).as_py() for one in self._fixes if one.waiting]
         up_to_us, _ = self._bound()
         behind = [
             one for one in self._fixes if not one.is_over and one.clock_us == up_to_us
@@ -274,19 +270,10 @@ class JointFeed:
         if waits_for != self.waits_for:
             self._since_us = self._clock() if waits_for else None
         self.waits_for = waits_for
-        next_us = min((us for us, _ in heads), default=self._next_tick_us())
-        if next_us is None:
-            return
-        for one in behind:
+        for one in behind if heads else ():
             folder = self._home.stream(one.stream.name)
-            write_awaited(folder, self._joint.name, next_us)
-
-    def _next_tick_us(self) -> int | None:
-        """The next time at which queries of the joint stream are evaluated; None before its first fix."""
-        tick_us = round(self._joint.tick_s * 1e6)
-        return (
-            None if self._high_us == NEVER else -(-self._high_us // tick_us) * tick_us
-        )
+            # Of this very time it may still have fixes.
+            write_awaited(folder, self._joint.name, min(heads) + 1)
 
     def _pass_on(self) -> None:
         """Passes on the clock of the stream furthest behind, once a second at most, and the end of both."""

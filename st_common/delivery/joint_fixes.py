@@ -8,7 +8,6 @@ none the step finds them by their object, as in their own stream.
     lateness 5                   10   20   12   16   due   10   20   late   16, waits for the clock to pass it
 """
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -210,10 +209,3 @@ def _last_of(fixes: pa.Table) -> pa.Table:
     by_object = np.lexsort((-position, ts, code))
     last = whole.take(pa.array(np.sort(by_object[is_last(code[by_object])])))
     return last.set_column(last.schema.get_field_index(DUE), DUE, last["event_ts"])
-
-
-def begins_of(joins: Iterable[str]) -> Iterator[tuple[str, int]]:
-    """The streams that a joint stream joins, each with the segment from which on all its fixes count."""
-    for one in joins:
-        name, _, segment = one.partition("@")
-        yield name, int(segment or 0)

@@ -1,5 +1,6 @@
 """The local engine: folds the step over a log in this process. It defines the right answer, and it is quick."""
 
+import math
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -19,6 +20,7 @@ from st_common.engine.states import States, end_of
 from st_common.engine.suspension import tell_failures
 from st_common.engine.timekeeper import Timekeeper, heard
 from st_common.layers.stored import load_index
+from st_common.operations.awaited import write_awaited
 from st_common.operators.events.packet import Packet, filtered_out_of, nulled_in
 from st_common.operators.matching.layer import LayerOf
 from st_common.operators.runtime.retire import LEAST, retired
@@ -100,6 +102,7 @@ class LocalEngine(Committing):
         if sink is not None:
             sink.begin(self.state.next_segment)
         self._based_s = time.monotonic()
+        self._asked_s = -math.inf
         self._orders: dict[str, Any] = {}
         self.open()
 
@@ -191,11 +194,29 @@ class LocalEngine(Committing):
         Raises:
             FencedError: another process owns the stream by now.
         """
+        if self._stream.joins:
+            self._ask_for_time()
+            return False
         return self._timekeeper.write_if_due(
             lambda: wanted_us(self.state, self.settings),
             self._check,
             max_event=self.state.max_event,
         )
+
+    def _ask_for_time(self) -> None:
+        """Asks the streams that this one joins, once a second, to come past the next time at which something happens.
+
+        They have the time of their feeds; who joins them passes it on.
+        """
+        if time.monotonic() - self._asked_s < 1.0:
+            return
+        self._asked_s = time.monotonic()
+        wanted = wanted_us(self.state, self.settings)
+        if wanted is None:
+            return
+        for name in self._stream.joined:
+            folder = self._home.stream(name)
+            write_awaited(folder, f"{self._stream.name}.engine", wanted + 1)
 
     def commit_if_due(self) -> None:
         """Commits once a second, and stores the state every ten."""

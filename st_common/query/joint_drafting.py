@@ -78,8 +78,7 @@ def create_joint(draft: Draft, statement: "Statement") -> None:
 
 
 def _check_meant(draft: Draft, statement: "Statement", two: TwoStreams) -> None:
-    joins = {one.partition("@")[0] for one in draft.streams[two.joint].joins}
-    if joins != {two.first, two.second}:
+    if draft.streams[two.joint].joined.keys() != {two.first, two.second}:
         message = f"there is a stream {two.joint!r}, which joins no {two.first} and {two.second}"
         hint = "give it another name: the joint stream of the two is called so"
         draft.problems.append(statement.problem(message, at="stream", hint=hint))

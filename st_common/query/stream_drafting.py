@@ -47,11 +47,7 @@ def check_dropped(draft: Draft, statement: "Statement") -> None:
         hint = "take it out of conf/streams.toml" if is_set else near
         draft.problems.append(statement.problem(message, hint=hint))
         return
-    joints = [
-        one.name
-        for one in draft.streams.values()
-        if name in (joined.partition("@")[0] for joined in one.joins)
-    ]
+    joints = [one.name for one in draft.streams.values() if name in one.joined]
     if joints:
         message = f"stream {joints[0]!r} joins stream {name!r}"
         hint = f"DROP STREAM {joints[0]} first"

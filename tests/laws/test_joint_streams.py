@@ -176,7 +176,7 @@ def plain(changes: list[dict]) -> list[dict]:
 
 
 @pytest.mark.spec("G4", "X2", "X7")
-@tries(12)
+@tries(6)
 @given(
     st.integers(0, (1 << 32) - 1),
     st.sampled_from([(0, 0), (5, 0), (0, 3), (4, 4)]),

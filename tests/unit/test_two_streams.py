@@ -238,7 +238,7 @@ def test_the_stream_that_is_behind_holds_the_other_one_back_and_is_named(home: H
     assert fixes(home) == [("cars/7", 1), ("police/7", 4)]
     assert done.waits_for == "police"
     assert state_of(home, JOINT).waits_for == "police"
-    assert awaited_us(home.stream("police"), 4_000_000) == 9_000_000
+    assert awaited_us(home.stream("police"), 4_000_000) == 9_000_001
     write_clock(bare_log(home.log("police")), 10_000_000, arrival_us=1)
     assert joined(home).waits_for == ""
     assert fixes(home)[-1] == ("cars/7", 9)
@@ -413,3 +413,24 @@ def test_commands_register_join_run_and_say_who_is_waited_for(home: Home):
     assert "waits for" not in says(home, "status")[1]
     code, shown = says(home, "verify")
     assert code == 0, shown
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        ('query = "near"', "joins beside query"),
+        ('engine = "spark"', "joins with engine = 'spark'"),
+        ('joins = ["cars", "cars"]', "two different streams"),
+        ('joins = ["cars"]', "must be two streams"),
+        ('joins = ["cars", "police@x"]', "'police@x' is no stream"),
+    ],
+)
+def test_a_joint_stream_in_the_settings_is_checked(
+    tmp_path: Path, more: str, message: str
+):
+    home = home_of(tmp_path)
+    joins = "" if "joins" in more else 'joins = ["cars", "police"]\n'
+    table = '[streams.both]\nformat = "parquet"\ncolumns = { object = "o", x = "x", y = "y" }\n'
+    with (home.root / "conf" / "streams.toml").open("a") as file:
+        file.write(table + joins + more + "\n")
+    assert message in str(streams(home).broken["both"])
