@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
-import pyarrow as pa
+from shapely import Point
 
 from st_common import tables
 from st_common.config.home import Home
@@ -14,7 +14,7 @@ from st_common.layers import in_memory
 from st_common.layers.features import Features
 from st_common.layers.index import LayerIndex
 from st_common.layers.rows import layer_rows
-from st_common.layers.table import append_rows, replace_rows, table_path
+from st_common.layers.table import append_rows
 from st_common.partitioning.regions import Regions
 from tests.kit.oracle import Feature, Fix, Layers, Row
 from tests.kit.strategies import LAYER, Case
@@ -50,33 +50,21 @@ def store_layers(home: Home, case: Case) -> Case:
     return _renumbered(case, versions)
 
 
-def store_puts(home: Home, case: Case) -> Case:
-    """The same for a layer that is loaded once: further versions are what was put and deleted since the one before."""
-    path = table_path(home, LAYER)
-    versions: dict[int, int] = {}
-    before: dict[str, Feature] = {}
+def put_layers(home: Home, case: Case) -> Case:
+    """As `store_layers`, but each version is made of the one before by puts and deletes of what differs."""
+    path, versions, before = home.table("layers", LAYER), {}, {}
     for _, number in sorted(case.layers):
         now = {one.fid: one for one in case.layers[LAYER, number]}
-        put = [one for fid, one in now.items() if before.get(fid) != one]
-        gone = [one for fid, one in before.items() if fid not in now]
-        rows = [
-            _rows_of(some, is_gone)
-            for some, is_gone in ((put, False), (gone, True))
-            if some
-        ]
-        if not versions:
-            versions[number] = replace_rows(path, rows[0].drop_columns("deleted"))
-        elif rows:
-            versions[number] = append_rows(path, pa.concat_tables(rows), now_us=number)
-        else:
-            versions[number] = max(versions.values())
+        changed = [one for one in now.values() if before.get(one.fid) != one]
+        gone = [before[fid]._replace(geometry=Point()) for fid in {*before} - {*now}]
+        for some, deletes in ((gone, True), (changed or [*now.values()][:1], False)):
+            if not some:
+                continue
+            rows = layer_rows(features_of(some), REGIONS)
+            rows = rows.append_column("deleted", [[deletes] * len(rows)])
+            versions[number] = append_rows(path, rows, now_us=number)
         before = now
     return _renumbered(case, versions)
-
-
-def _rows_of(features: Sequence[Feature], is_gone: bool) -> pa.Table:
-    rows = layer_rows(features_of(features), REGIONS)
-    return rows.append_column("deleted", pa.repeat(pa.scalar(is_gone), len(rows)))
 
 
 def index_of(features: Sequence[Feature], *, space: Space) -> LayerIndex:

@@ -13,7 +13,7 @@ from st_common.engine.local import LocalEngine
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import told, told_by_oracle
-from tests.kit.layer_tables import store_layers, store_puts
+from tests.kit.layer_tables import put_layers, store_layers
 from tests.kit.log_writer import settings_of, write_log
 from tests.kit.strategies import cases, segmentations
 
@@ -36,7 +36,7 @@ def test_an_engine_with_layers_by_region_tells_what_brute_force_tells(life):
 @tries(12)
 @given(lives())
 def test_an_engine_tells_exactly_the_changes_of_puts_and_deletes(life):
-    holds(life, store_puts)
+    holds(life, put_layers)
 
 
 def holds(life, stored_by):

@@ -83,7 +83,7 @@ LARGER = st.sampled_from([1, 2, 64])
 
 
 @pytest.mark.spec("P3", "B3")
-@tries(120)
+@tries(60)
 @given(histories(), LARGER)
 def test_a_version_made_from_others_answers_as_one_pair_at_a_time(drawn, larger):
     rng, versions, steps = drawn
