@@ -259,12 +259,18 @@ def _draw_having(rng: Random, numbers: list[str], keys: list[str]) -> str | None
 _EXACT = ("count", "count_distinct", "sum", "avg", "min", "max", "median")
 
 
+def beside(rng: Random) -> Random:
+    """A generator for what is drawn only now: what others draw from the first one stays as it was, by its seed."""
+    return Random(repr(rng.getstate()[1][-3:]))
+
+
 def draw_join(rng: Random) -> LayerJoin:
     """By place and by key."""
     kinds = rng.choice(((), ("park",), ("park", "road")))
     left, right = draw_key(rng)
-    if rng.random() < 0.25:
-        return _draw_nearest(rng, kinds)
+    aside = beside(rng)
+    if aside.random() < 0.25:
+        return _draw_nearest(aside, kinds)
     match rng.choice(("intersects", "dwithin", "equals")):
         case "intersects":
             return LayerJoin(

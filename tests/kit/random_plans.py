@@ -23,6 +23,7 @@ from st_common.regions.region import MovingRegion
 from st_common.regions.registry import Area
 from tests.kit.oracle_rows import GROUPS, NUMBERS
 from tests.kit.random_clauses import (
+    beside,
     draw_aggregate,
     draw_columns,
     draw_columns_of_features,
@@ -128,7 +129,8 @@ def _near(rng: Random, layers: bool) -> Plan:
     """Some among those inside a region, some with a condition, some joined with a layer."""
     inside = rng.choice((None, None, draw_still(rng), draw_moving(rng)))
     neighbours = draw_neighbours(rng)
-    join = draw_join(rng) if layers and rng.random() < 0.3 else None
+    aside = beside(rng)
+    join = draw_join(aside) if layers and aside.random() < 0.3 else None
     has_ranks = isinstance(neighbours, Nearest) and join is None
     return Plan(
         stream=STREAM,
@@ -150,9 +152,10 @@ def _pairs(rng: Random, _layers: bool) -> Plan:
     where, chooses = draw_where_of_pairs(rng), how in ("semi", "anti")
     is_ranked = not chooses and not isinstance(inside, MovingRegion)
     nearest = rng.randint(1, 3) if is_ranked and rng.random() < 0.4 else None
-    if nearest is not None and rng.random() < 0.4:
+    aside = beside(rng)
+    if nearest is not None and aside.random() < 0.4:
         distance_m, keys = None, ()
-    neighbours = None if chooses or rng.random() < 0.8 else draw_neighbours(rng)
+    neighbours = None if chooses or aside.random() < 0.8 else draw_neighbours(aside)
     return Plan(
         stream=STREAM,
         pairs=PairJoin(distance_m=distance_m, keys=keys, how=how, nearest=nearest),
