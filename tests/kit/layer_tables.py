@@ -52,7 +52,8 @@ def store_layers(home: Home, case: Case) -> Case:
 
 def put_layers(home: Home, case: Case) -> Case:
     """As `store_layers`, but each version is made of the one before by puts and deletes of what differs."""
-    path, versions, before = home.table("layers", LAYER), {}, {}
+    path, versions = home.table("layers", LAYER), dict[int, int]()
+    before = dict[str, Feature]()
     for _, number in sorted(case.layers):
         now = {one.fid: one for one in case.layers[LAYER, number]}
         changed = [one for one in now.values() if before.get(one.fid) != one]
