@@ -4,6 +4,7 @@ A stream whose settings name a `query`, or that `joins` streams, has a delivery 
 stream shall.
 """
 
+import logging
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -20,6 +21,7 @@ from st_common.engine.owner import Owner, owned_folder
 from st_common.errors import ConfigError, FairwayError
 from st_common.operations.records import private_folder
 
+_LOG = logging.getLogger(__name__)
 _PREFIX = "feed-"
 
 
@@ -120,6 +122,7 @@ def joining(
                     ended.wait(POLL_S)
             source.close()
         except FairwayError as error:
+            _LOG.error("%s: its streams are joined no more: %s", stream.name, error)
             failures.append(error)
 
     thread = threading.Thread(target=follow, name="joining", daemon=True)

@@ -25,6 +25,7 @@ from st_common.storage import make_folder
 # What may change between two runs: it does not decide what a log's rows mean.
 _FREE = (
     "running",
+    "joins",
     "group",
     "max_speed_mps",
     "engine",

@@ -434,3 +434,30 @@ def test_a_joint_stream_in_the_settings_is_checked(
     with (home.root / "conf" / "streams.toml").open("a") as file:
         file.write(table + joins + more + "\n")
     assert message in str(streams(home).broken["both"])
+
+
+def test_one_that_was_dropped_goes_on_when_the_two_are_asked_about_again(home: Home):
+    carried_out(home, f"REGISTER QUERY near AS {NEAR}")
+    came(home, "cars", "7,1,0,0,,,")
+    came(home, "police", "7,1,1,0,,")
+    joined(home)
+    assert told(home, "near") == []
+    drop(home, "near")
+    carried_out(home, f'DROP STREAM "{JOINT}"')
+    came(home, "cars", "7,3,0,0,,,", "7,5,0,0,,,")
+    carried_out(home, f"REGISTER QUERY again AS {NEAR}")
+    came(home, "police", "7,7,50,0,,", end=True)
+    came(home, "cars", "8,8,50,0,,,", end=True)
+    joined(home)
+    assert fixes(home) == [
+        ("cars/7", 1),
+        ("police/7", 1),
+        ("cars/7", 5),
+        ("police/7", 7),
+        ("cars/8", 8),
+    ]
+    assert [row[:3] for row in told(home, "again")] == [
+        ("cars/7", "police/7", 1),
+        ("cars/7", "police/7", -1),
+        ("cars/8", "police/7", 1),
+    ]
