@@ -8,7 +8,7 @@ Several rows are one commit, so a reader has all of them or none.
 
 import json
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from operator import itemgetter
 from pathlib import Path
@@ -66,7 +66,13 @@ class Put:
 
 
 def put(
-    home: Home, table: str, rows: Sequence[Feature], wanted: Wanted, *, now_us: int
+    home: Home,
+    table: str,
+    rows: Sequence[Feature],
+    wanted: Wanted,
+    *,
+    now_us: int,
+    before_writing: Callable[[], None] | None = None,
 ) -> Put:
     """Puts rows into a table or layer, each over the row of the same key if there is one; see the module.
 
@@ -76,6 +82,7 @@ def put(
         rows: one or more features of GeoJSON.
         wanted: names kinds, and says what coordinates mean.
         now_us: the time, us UTC.
+        before_writing: called when nothing is left to be found out: what it raises ends it all, and nothing is put.
 
     Raises:
         LayerError: there is no such table, a row is none or has no key, two have the same one, a column is not among
@@ -88,6 +95,8 @@ def put(
     read = [_read(row, number, settings) for number, row in enumerate(rows, 1)]
     _require_distinct([fid for fid, _, _ in read])
     features = _features(read, wanted)
+    if before_writing is not None:
+        before_writing()
     return _written(home, table, features, now_us, "puts")
 
 

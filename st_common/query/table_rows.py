@@ -32,11 +32,13 @@ class TableHome:
         home: the home folder.
         conf: the folder of the settings, whose layers.toml names kinds.
         streams: gives the settings of the streams: those of a table's group say which coordinates it has.
+        before_writing: see `layers.put.put`.
     """
 
     home: Home
     conf: Path
     streams: "Callable[[], Mapping[str, StreamSettings]]"
+    before_writing: Callable[[], None] | None = None
 
     def put(self, table: str, rows: Sequence[Mapping[str, Any]]) -> Put:
         """Puts rows, see `layers.put.put`; queries about their surfaces go over to these.
@@ -44,7 +46,14 @@ class TableHome:
         Raises:
             LayerError: see there.
         """
-        done = put(self.home, table, rows, self._wanted(table), now_us=_now_us())
+        done = put(
+            self.home,
+            table,
+            rows,
+            self._wanted(table),
+            now_us=_now_us(),
+            before_writing=self.before_writing,
+        )
         return self._followed(done)
 
     def load(

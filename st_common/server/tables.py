@@ -81,7 +81,7 @@ def put_rows(asked: Parameters) -> Response:
     return value_reply(asdict(_changed(asked).put(_known(asked, "table"), rows)))
 
 
-@Endpoint("DELETE", "/v1/tables/{table}/rows", _PUT, params=(_KEY,), apart="register")
+@Endpoint("DELETE", "/v1/tables/{table}/rows", _PUT, params=(_KEY,), lane="queries")
 def delete_row(asked: Parameters) -> Response:
     """Deletes the row of a key."""
     table, key = _known(asked, "table"), asked.params["key"]
@@ -140,4 +140,9 @@ def _changed(asked: Parameters) -> Any:
     from st_common.query.table_rows import TableHome
 
     place = asked.place
-    return TableHome(home=place.home, conf=place.conf, streams=place.streams)
+    return TableHome(
+        home=place.home,
+        conf=place.conf,
+        streams=place.streams,
+        before_writing=asked.before_writing,
+    )

@@ -120,6 +120,7 @@ def test_the_examples_are_registered_in_the_order_of_the_page(home: Home):
         "ShownAreas",
         "ShownQueries",
         "ShownStreams",
+        "ShownTables",
         "Explained",
     }
     assert {"'Truck'", "'mytruck'"} <= {

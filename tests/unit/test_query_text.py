@@ -566,7 +566,7 @@ JOIN = REGISTER + "JOIN l ON ST_Intersects(s, l) "
         (JOIN + "WHERE", None, "expected a condition, not the end"),
         (REGISTER + "WHERE l.kind = 'x'", "l.kind", "unknown name 'l'"),
         (REGISTER + "INSIDE (1, 2, 3, 'x", "'x", "' is not closed"),
-        ("DROP TABLE x", "TABLE", "expected QUERY"),
+        ("DROP VIEW x", "VIEW", "expected QUERY"),
         ("DROP QUERY a b", "b", "expected ';'"),
         ('DROP QUERY "\t"', '"\t"', "is no name for a query"),
         (
