@@ -1,7 +1,9 @@
 """FROM a layer, as users meet it: in commands, in Python and over HTTP, at restarts, and what is refused."""
 
 import json
+import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -280,6 +282,17 @@ def test_a_plan_of_the_builder_or_as_json_is_that_of_the_text(home, client):
     plan = Plan.from_json(find(home, "two").plan.to_json())
     assert plan == find(home, "two").plan
     assert "KNN (2, 5, 6)" in to_text(plan, "two")
+
+
+def test_the_nearest_station_to_each_car_is_asked_as_the_page_says(home, client):
+    client.put("cars", [{"id": "k", "t": "2024-05-01T08:00:00Z", "x": 5, "y": 6}])
+    run(home, load_streams(home.root / "conf")["cars"], until_idle=True)
+    page = (Path(__file__).parents[2] / "docs" / "cli.md").read_text("utf-8")
+    (text,) = re.findall(r'fairway sql "(SELECT c.object, s.fid, ST_D[^"]*)"', page)
+    streams = load_streams(home.root / "conf")
+    assert sql(home, text, lambda: streams).to_pylist() == [
+        {"object": "k", "fid": "b", "metres": 1.0}
+    ]
 
 
 def test_sql_says_how_far_features_are_from_places(home):
