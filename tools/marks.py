@@ -27,6 +27,7 @@ PLANS = frozenset(
 ) | {"st_common.record", "st_common.regions.region", "st_common.regions.registry"}
 """What says what is asked for: values without behaviour, shared by oracle and product."""
 VALUES = PLANS | {
+    "st_common.config.filters",
     "st_common.config.stream",
     "st_common.config.streams",
     "st_common.config.columns",

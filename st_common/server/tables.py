@@ -14,6 +14,8 @@ from st_common.server.schemas import (
     FEATURE,
     TEXT,
     TEXTS,
+    TIME,
+    TRUTH,
     WHOLE,
     a_list,
     an_object,
@@ -35,6 +37,10 @@ _TABLE = an_object(
     ttl_s=or_null(WHOLE),
     group=or_null(TEXT),
 )
+_VERSION = {
+    **FEATURE,
+    "properties": FEATURE["properties"] | {"put_at": or_null(TIME), "deleted": TRUTH},
+}
 _GEOJSON = ("application/geo+json", "application/json")
 
 
@@ -49,7 +55,7 @@ def list_tables(asked: Parameters) -> Response:
 @Endpoint(
     "GET",
     "/v1/tables/{table}/rows",
-    an_object(rows=a_list(FEATURE)),
+    an_object(rows=a_list(_VERSION)),
     params=(_KEY,),
 )
 def get_row(asked: Parameters) -> Response:

@@ -80,6 +80,12 @@ ASKED = [
     ("GET", "/v1/objects", f"/v1/objects?stream=ships&at={THEN}", {}),
     ("GET", "/v1/objects", "/v1/objects?stream=ships&near=1,1,2", {}),
     ("GET", "/v1/layers", "/v1/layers", {}),
+    ("GET", "/v1/tables", "/v1/tables", {}),
+    ("PUT", "/v1/tables/{table}/rows", "/v1/tables/zones/rows", {"json": {**ZONES["features"][0], "id": "y"}}),
+    ("GET", "/v1/tables/{table}/rows", "/v1/tables/zones/rows?key=y", {}),
+    ("GET", "/v1/tables/{table}/items", "/v1/tables/zones/items?bbox=0,0,2,2", {}),
+    ("GET", "/v1/tables/{table}/joined/{other}", "/v1/tables/zones/joined/zones?bbox=0,0,2,2", {}),
+    ("DELETE", "/v1/tables/{table}/rows", "/v1/tables/zones/rows?key=y", {}),
     ("GET", "/v1/status", "/v1/status", {}),
     ("GET", "/v1/why/{query}", "/v1/why/zone?object=a", {}),
     ("GET", "/v1/why/{query}", "/v1/why/pairs?object=a", {}),
@@ -113,6 +119,8 @@ ASKED = [
 WRONG = [
     ("POST", "/v1/queries", "/v1/queries", {"content": "REGISTER QUERY a AS SELECT * FROM s"}),
     ("GET", "/v1/answers/{query}", "/v1/answers/none", {}),
+    ("GET", "/v1/tables/{table}/rows", "/v1/tables/none/rows?key=y", {}),
+    ("PUT", "/v1/tables/{table}/rows", "/v1/tables/zones/rows", {"json": [1]}),
     ("GET", "/page/visits", "/page/visits", {}),
     ("POST", "/page/check", "/page/check", {"content": "SELECT * FROM s"}),
 ]  # fmt: skip
