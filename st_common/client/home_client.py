@@ -173,8 +173,9 @@ class HomeClient:
         """
         statements = parse(text, areas=self._areas())
         self._require_known(statements)
-        (asked_for, *more), _ = fitted(self._home, self._streams, statements)
-        if more or asked_for.op != "ask" or asked_for.plan is None:
+        known, _ = fitted(self._home, self._streams, statements)
+        asked_for = known[0] if len(known) == 1 else None
+        if asked_for is None or asked_for.op != "ask" or asked_for.plan is None:
             hint = "SELECT * FROM stream INSIDE .. AS OF '2024-05-01T12:00:00Z'"
             raise QueryError("expected one SELECT that stands alone", hint=hint)
         stream = source_of(self._home, self._streams, asked_for.plan)
@@ -315,10 +316,10 @@ class HomeClient:
         """
         given = parse(text, areas=self._areas())
         self._require_known(given)
-        (statement, *more), _ = fitted(self._home, self._streams, given)
-        if more or statement.plan is None:
+        known, _ = fitted(self._home, self._streams, given)
+        if len(known) != 1 or known[0].plan is None:
             raise QueryError("one query is explained at a time")
-        return statement.name, statement.plan
+        return known[0].name, known[0].plan
 
     def why(
         self,

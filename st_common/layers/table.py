@@ -17,6 +17,7 @@ out those that do not. A test holds that nobody else opens such a table.
 from collections.abc import Iterator
 from datetime import datetime
 from functools import lru_cache
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -181,8 +182,12 @@ def first_row(
 ) -> dict[str, Any]:
     """Some row of a version, of which the columns are wanted that are the same in all; {} where it has none."""
     stored = _stored(table_path(home, layer), version)
-    rows = stored.head(1, columns=columns).to_pylist()
-    return rows[0] if rows else {}
+    # The first file by name, the same one each time; no other is opened.
+    for file in sorted(stored.get_fragments(), key=attrgetter("path")):
+        rows = file.scanner(schema=stored.schema, columns=columns).head(1).to_pylist()
+        if rows:
+            return dict(rows[0])
+    return {}
 
 
 def feature_count(home: Home, layer: str, version: int) -> int:

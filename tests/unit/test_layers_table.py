@@ -7,7 +7,9 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = "st_common/layers/table.py"
 BY_PATH = {
     # they write or care for the files of the table, and read no row of it
+    "st_common/layers/declared.py",
     "st_common/layers/load.py",
+    "st_common/layers/put.py",
     "st_common/layers/spreading.py",
     "st_common/layers/points.py",
     "st_common/layers/stored.py",
