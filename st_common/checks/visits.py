@@ -244,6 +244,8 @@ class _Visits(_Life[Machine]):
         if period.era.is_kept:
             self._take_over(period, here)
         else:
+            for own in self._all():  # what had lasted long enough by then is of before
+                self._dwell(own, here)
             self._fence, self._era = _fence_of(period.plan), period.number
             self._judge_anew(period, sight, here)
 
