@@ -46,6 +46,7 @@ def test_the_page_and_its_files_are_given_without_a_token_under_a_strict_policy(
         for one in ENDPOINTS:
             if one.path not in (files.INDEX, files.FILE):
                 varying = "{stream}{query}{object}{layer}{collection}{feature}{lease}{z}{x}{y}"
+                varying += "{table}{other}"
                 names = dict.fromkeys(varying.strip("{}").split("}{"), "1")
                 reply = client.request(one.method, one.path.format(**names))
                 assert reply.status_code == 401, one.path
