@@ -9,7 +9,6 @@ from dataclasses import asdict
 from st_common import tables
 from st_common.config.home import Home
 from st_common.errors import LayerError
-from st_common.layers.announce import loaded_layers
 from st_common.layers.table import (
     DROPPED,
     begin,
@@ -31,12 +30,6 @@ def table_settings(home: Home, table: str) -> TableSettings | None:
     if said in ("", DROPPED):
         return None
     return TableSettings(**json.loads(said))
-
-
-def declared_tables(home: Home) -> dict[str, TableSettings]:
-    """All tables that were declared, by name."""
-    known = {name: table_settings(home, name) for name in loaded_layers(home)}
-    return {name: one for name, one in known.items() if one is not None}
 
 
 def create_table(home: Home, table: str, settings: TableSettings) -> int:
