@@ -298,7 +298,8 @@ def test_jobs_on_both_engines_write_equal_reports_and_results(
     verdicts = {row["verdict"] for row in rows if row["table"] == data_label("taxis")}
     assert verdicts >= {"kept", "broken", "grey"}
     broken = {row["rule"] for row in rows if row["verdict"] == "broken"}
-    wrong = {"geometry_is_valid", "key_is_unique", "class_is_known", "speed_between"}
+    unique = "one_row_per_feature_and_region"
+    wrong = {"geometry_is_valid", unique, "class_is_known", "speed_between"}
     assert wrong <= broken
     quality = homes[1].table("quality")
     last = max((quality / "_delta_log").glob("*.json")).read_text()
