@@ -16,6 +16,7 @@ from st_common.history.taking import bring_up
 from st_common.maintenance.leftovers import Cleared, clear_leftovers
 from st_common.maintenance.log_retention import LogRetained, retain_logs
 from st_common.maintenance.maintain import Maintained, maintain, upkeep_by
+from st_common.query.layer_following import follow_layers
 
 Streams = Callable[[], Mapping[str, StreamSettings]]
 """Gives the settings of all streams."""
@@ -63,6 +64,8 @@ def levels(
 def maintain_all(home: Home, conf: Path, streams: Streams, given: Namespace) -> Done:
     """Compacts every table, purges what is older than its retention, deletes what no reader can want any more.
 
+    Queries about a row of a table that was purged are suspended, as where somebody deletes it.
+
     Args:
         home: the home folder.
         conf: the folder of the settings.
@@ -87,4 +90,6 @@ def maintain_all(home: Home, conf: Path, streams: Streams, given: Namespace) -> 
         done = list(maintained)
     logs = list(retain_logs(home, known, now_us=now_us))
     cleared = clear_leftovers(home, conf, today=today) if given.purge else Cleared()
+    if known:
+        follow_layers(home, lambda: known)  # whose time had come in a table is deleted
     return Done(tables=done, logs=logs, cleared=cleared)

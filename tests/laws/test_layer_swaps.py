@@ -1,7 +1,6 @@
 """The laws where a few features of a layer change: who is judged anew does not show, but in what it costs."""
 
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 from random import Random
 
@@ -11,57 +10,30 @@ from hypothesis import strategies as st
 
 from st_common import tables
 from st_common.config.home import Home
-from st_common.controls.rows import LayerVersion
 from st_common.engine.local import LocalEngine
 from st_common.operators.matching.layer import LayerOf
 from tests.kit import oracle
-from tests.kit.by_hand import control
 from tests.kit.effort import tries
 from tests.kit.laws import holds, told, told_by_oracle
+from tests.kit.layer_puts import with_puts
 from tests.kit.layer_tables import put_layers
 from tests.kit.log_writer import settings_of, write_log
-from tests.kit.oracle import Feature
 from tests.kit.shapely_layer import PatchedLayer
 from tests.kit.strategies import (
-    LAYER,
     Case,
     Course,
     Segmentation,
     cases,
     courses,
-    draw_features,
     segmentations,
 )
-
-MOST_VERSIONS = 8
-
-
-def patched(rng: Random, before: list[Feature]) -> list[Feature]:
-    """The features with some taken out, some in place of others, and some more."""
-    drawn = {one.fid: one for one in draw_features(rng)}
-    kept = [one for one in before if rng.random() < 0.7]
-    kept = [drawn.get(one.fid, one) if rng.random() < 0.2 else one for one in kept]
-    there = {one.fid for one in kept}
-    return kept + [
-        one for fid, one in drawn.items() if fid not in there and rng.random() < 0.3
-    ]
 
 
 @st.composite
 def cases_with_puts(draw: st.DrawFn) -> Case:
     """Cases whose layer has a few other features from some rows on, version by version."""
     case = draw(cases(layers=True, layer_versions=(0,), rows=40))
-    rng = Random(draw(st.integers(0, (1 << 48) - 1)))
-    layers, rows = dict(case.layers), []
-    version = 0
-    for row in case.rows:
-        rows.append(row)
-        if version + 1 < MOST_VERSIONS and rng.random() < 0.2:
-            version += 1
-            layers[LAYER, version] = patched(rng, list(layers[LAYER, version - 1]))
-            rows.append(control(LayerVersion(layer=LAYER, version=version), 0))
-    rows = [replace(row, position=at) for at, row in enumerate(rows)]
-    return replace(case, rows=tuple(rows), layers=layers)
+    return with_puts(case, Random(draw(st.integers(0, (1 << 48) - 1))))
 
 
 def layers_that_know(case: Case) -> LayerOf:

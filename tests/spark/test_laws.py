@@ -4,6 +4,7 @@ import json
 import tempfile
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
@@ -19,7 +20,8 @@ from st_common.spark.task_settings import TaskSettings
 from tests.kit import oracle
 from tests.kit.effort import tries
 from tests.kit.laws import in_row_order, run_steps, told, told_by_oracle
-from tests.kit.layer_tables import store_layers
+from tests.kit.layer_puts import with_puts
+from tests.kit.layer_tables import put_layers, store_layers
 from tests.kit.log_writer import bare_log, settings_of, write_log
 from tests.kit.strategies import MARGINS, Segmentation, case_of, filters
 
@@ -77,7 +79,20 @@ def test_tasks_that_stay_tell_what_brute_force_tells_also_after_a_restart(
     check_against_brute_force(spark, case, shards, margin)
 
 
-def check_against_brute_force(spark, case, shards, margin):
+@pytest.mark.spec("X4", "B15", "S5")
+@few(4)
+@given(seed=st.integers(0, (1 << 48) - 1), shards=st.sampled_from((1, 3)))
+def test_tasks_whose_layer_is_put_to_tell_what_brute_force_tells(spark, seed, shards):
+    names = ("q1", "q2", "q3", "q4", "q5")
+    case = case_of(
+        seed, kept=(True,) * 60, names=names, layers=True, layer_versions=(0,)
+    )
+    case = with_puts(case, Random(seed))
+    assume(all(case.layers.values()))
+    check_against_brute_force(spark, case, shards, MARGINS[0], put_layers)
+
+
+def check_against_brute_force(spark, case, shards, margin, store=store_layers):
     """Follows the log of a case for two batches, begins anew, and compares with brute force and one step."""
     cuts = tuple(range(12, len(case.rows), 12))
     with tempfile.TemporaryDirectory() as folder:
@@ -85,7 +100,7 @@ def check_against_brute_force(spark, case, shards, margin):
             Home(Path(folder)),
             settings_of("grid", case.rules, shards=shards, margin=margin),
         )
-        case = store_layers(home, case)
+        case = store(home, case)
         written = write_log(home.log("grid"), case.rows, cuts)
         run_stream(spark, home, stream, batches=2)
         run_stream(spark, home, stream)

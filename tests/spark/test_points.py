@@ -13,14 +13,17 @@ from st_common.config.columns import Columns
 from st_common.config.home import Home
 from st_common.config.stream import StreamSettings
 from st_common.contracts import load_contract
+from st_common.layers.declared import create_table
 from st_common.layers.features import Features
 from st_common.layers.points import layer_points
 from st_common.layers.rows import layer_rows
+from st_common.layers.table_settings import TableSettings
 from st_common.partitioning import sources
 from st_common.partitioning.kdtree import median_split
 from st_common.partitioning.regions import Regions, whole
 from st_common.partitioning.sources import csv_points, log_points
 from st_common.partitioning.splitting import LocalPoints
+from st_common.query.table_rows import TableHome
 from st_common.spark.points import SparkPoints
 from tests.kit.log_writer import bare_log
 
@@ -148,6 +151,33 @@ def test_a_layer_is_read_by_delta_and_few_rows_are_split_at_medians(spark, tmp_p
     few = engine.split_sample([source], 0.01, 400, 40)
     assert (few.rows, few.tree) == (50, "median")
     assert few.note == "50 rows are too few for 40 regions of 20"
+
+
+def point_of(car, place):
+    shape = {"type": "Point", "coordinates": place}
+    return {"type": "Feature", "geometry": shape, "properties": {"car": car}}
+
+
+def test_rows_of_a_table_that_were_put_over_or_deleted_are_no_points(spark, tmp_path):
+    home = Home(tmp_path)
+    create_table(home, "cars", TableSettings(key="car", columns=["car"]))
+    cars_table = TableHome(home=home, conf=tmp_path / "conf", streams=dict)
+
+    def put(first, last, x):
+        places = [
+            (f"c{number}", [x + number / 100, 1]) for number in range(first, last)
+        ]
+        cars_table.put("cars", [point_of(car, place) for car, place in places])
+
+    put(0, 30, 1)
+    put(10, 20, 5)
+    cars_table.delete("cars", ["c3", "c15"])
+    source, engine = layer_points(home, "cars"), SparkPoints(lambda: spark)
+    bounds = np.array([[-180.0, -90, 4, 90], [4, -90, 180, 90]])
+    made = Regions(group="g", version=1, region_id=["0", "1"], bounds=bounds)
+    told, _ = engine.counted([source], made, 0, silent)
+    assert told.tolist() == LOCAL.counted([source], made, 0, silent)[0].tolist()
+    assert told.tolist() == [19, 9]
 
 
 def test_sources_count_as_much_as_each_other_whatever_their_sizes(spark, tmp_path):

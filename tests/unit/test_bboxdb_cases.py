@@ -81,10 +81,17 @@ def boxes(tmp_path):
     return Here(tmp_path, BOXES)
 
 
-def load_layer(home: Home, name: str, file: Path, *, crs: str) -> None:
-    words = ("--home", str(home.root), "layer", "load", name, str(file), "--crs", crs)
-    done = CliRunner().invoke(app, words, prog_name="fairway")
+def fairway(home: Home, *words: str) -> list[Any]:
+    """What a command writes, line by line of JSON where it writes that."""
+    given = ("--home", str(home.root), *words)
+    done = CliRunner().invoke(app, given, prog_name="fairway")
     assert done.exit_code == 0, done.stderr
+    lines = done.stdout.splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
+
+
+def load_layer(home: Home, name: str, file: Path, *, crs: str) -> None:
+    fairway(home, "layer", "load", name, str(file), "--crs", crs)
 
 
 def features(folder, *given):
@@ -251,6 +258,65 @@ def test_boxes_in_a_range_and_in_all_of_space(boxes):
     boxes.put(HEAD, *lines)
     assert boxes.members() == ["0", "1", "2"]
     assert len(boxes.members("all_of_them")) == 5
+
+
+def stored(home: Home, table: str, *boxes: tuple[float, float, float, float]) -> None:
+    """A table of boxes, each given as from and to in x, then in y."""
+    fairway(home, "table", "create", table, "--key", "k")
+    for n, (lo1, hi1, lo2, hi2) in enumerate(boxes):
+        ring = f"{lo1} {lo2}, {hi1} {lo2}, {hi1} {hi2}, {lo1} {hi2}, {lo1} {lo2}"
+        shape = ("--geometry", f"POLYGON (({ring}))")
+        fairway(home, "table", "put", table, f"k={n}", *shape)
+
+
+@case(28, 29)
+@pytest.mark.parametrize(
+    ("left", "right", "box", "pairs"),
+    [
+        (
+            [(1, 7, 1, 7), (1.5, 2.5, 1.5, 2.5)],
+            [(0, 5, 0, 5)],
+            "0,0,10,10",
+            [("0", "0"), ("1", "0")],
+        ),
+        (
+            [(1, 2, 1, 2), (4, 5, 4, 5)],
+            [(1.5, 2.5, 1.5, 2.5), (2.5, 5.5, 2.5, 5.5)],
+            "3,3,10,10",
+            [("1", "1")],
+        ),
+    ],
+)
+def test_stored_boxes_that_meet_in_a_range_are_pairs(tmp_path, left, right, box, pairs):
+    home = Home(tmp_path)
+    stored(home, "t1", *left)
+    stored(home, "t2", *right)
+    found = fairway(home, "table", "join", "t1", "t2", f"--box={box}")
+    assert sorted((one["left"], one["right"]) for one in found) == pairs
+
+
+@case(32)
+def test_as_many_versions_of_a_row_stay_as_its_table_says(tmp_path):
+    """All five, the newest three, and none whose time has come."""
+    home = Home(tmp_path)
+    for table, limit in {
+        "five": "--versions=5",
+        "three": "--versions=3",
+        "old": "--ttl=1 ms",
+    }.items():
+        fairway(home, "table", "create", table, "--key", "k", limit)
+        for n in range(5):
+            fairway(home, "table", "put", table, "k=a", "--geometry", f"POINT ({n} 0)")
+    fairway(home, "maintain")
+    told = {
+        table: fairway(home, "table", "get", table, "a") for table in ("five", "three")
+    }
+    places = {
+        table: [row["geometry"]["coordinates"][0] for row in rows]
+        for table, rows in told.items()
+    }
+    assert places == {"five": [4, 3, 2, 1, 0], "three": [4, 3, 2]}
+    assert fairway(home, "table", "rect", "old", "--box=-9,-9,9,9") == []
 
 
 @case(30)

@@ -287,6 +287,33 @@ def test_the_command_and_the_job_say_which_queries_followed_and_which_cannot(
     assert "query a is suspended: layer parks has no feature 'w1'" in said.stderr
 
 
+@pytest.mark.spec("B15")
+def test_a_query_about_a_row_whose_time_has_come_is_suspended_by_maintenance(
+    home: Home,
+):
+    (home.root / "conf").mkdir()
+    (home.root / "conf" / "streams.toml").write_text(SETTINGS)
+    bridge = "POLYGON ((0 0, 9 0, 9 9, 0 0))"
+    for words in (
+        ["table", "create", "closed", "--key", "name", "--ttl", "1 ms"],
+        ["table", "put", "closed", "name=bridge", "--geometry", bridge],
+        [
+            "query",
+            "register",
+            "--text",
+            "REGISTER QUERY a AS SELECT * FROM taxis INSIDE FEATURE (closed, 'bridge')",
+        ],
+        ["maintain"],
+    ):
+        done = CliRunner().invoke(
+            app, [f"--home={home.root}", f"--conf={home.root / 'conf'}", *words]
+        )
+        assert done.exit_code == 0, done.stderr
+    (row,) = queries(home)
+    why_not = "layer closed has no feature 'bridge' that covers anything"
+    assert (row.state, row.why) == ("failed", why_not)
+
+
 def at(*rows: tuple[str, int, float]) -> bytes:
     lines = [f"{name},{T0 + second},{x},5" for name, second, x in rows]
     return "\n".join(["id,t,x,y", *lines]).encode()
