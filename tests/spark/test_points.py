@@ -1,6 +1,7 @@
 """Points on Spark: sampled, counted and taken first, of logs, layers and files, beside the local engine (SPEC B4)."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -30,6 +31,7 @@ from tests.kit.log_writer import bare_log
 pytestmark = [pytest.mark.spark, pytest.mark.spec("B4")]
 
 LOCAL = LocalPoints()
+CONF = Path(__file__).resolve().parents[2] / "conf"
 
 
 def cars():
@@ -161,7 +163,7 @@ def point_of(car, place):
 def test_rows_of_a_table_that_were_put_over_or_deleted_are_no_points(spark, tmp_path):
     home = Home(tmp_path)
     create_table(home, "cars", TableSettings(key="car", columns=["car"]))
-    cars_table = TableHome(home=home, conf=tmp_path / "conf", streams=dict)
+    cars_table = TableHome(home=home, conf=CONF, streams=dict)
 
     def put(first, last, x):
         places = [
