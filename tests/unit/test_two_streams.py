@@ -2,10 +2,12 @@
 
 from pathlib import Path
 
+import pyarrow.compute as pc
 import pytest
 from typer.testing import CliRunner
 
 from fairway import connect
+from st_common import tables
 from st_common.answers.answers import answer
 from st_common.answers.changes import stream_changes
 from st_common.answers.stream_state import state_of
@@ -461,3 +463,41 @@ def test_one_that_was_dropped_goes_on_when_the_two_are_asked_about_again(home: H
         ("cars/7", "police/7", -1),
         ("cars/8", "police/7", 1),
     ]
+
+
+@pytest.mark.spec("G4", "S6")
+def test_days_of_a_joint_stream_are_processed_again_and_tried_with_other_questions(
+    home: Home,
+):
+    """The visits of a day are those that its changes tell; another distance is tried on it as on any stream."""
+    assert (
+        says(home, "query", "register", "--text", f"REGISTER QUERY near AS {NEAR}")[0]
+        == 0
+    )
+    noon, day = 1_714_564_800, 86_400  # of 2024-05-01
+    places = [(hour * 3600, 8 * (hour % 3)) for hour in range(-8, 8)]
+    for stream, rest in (("cars", ",,,"), ("police", ",,")):
+        rows = [
+            f"{stream[0]},{noon + start + after},{x * (stream == 'cars')},0{rest}"
+            for start in (0, day)
+            for after, x in places
+        ]
+        came(home, stream, *rows, end=True)
+    for stream in ("cars", "police", JOINT):
+        code, told = says(home, "run", stream, "--until-idle")
+        assert code == 0, told
+    changes = stream_changes(home, JOINT, "near")
+    entered = changes.filter(pc.greater(changes["sign"], 0))["event_ts"].to_pylist()
+    assert len(entered) > 9
+    interval = ("--from", "2024-05-01", "--to", "2024-05-03")
+    code, told = says(home, "reprocess", JOINT, *interval)
+    assert code == 0, told
+    visits = tables.read(home.table("visits", JOINT))
+    begun = visits.filter(pc.not_equal(visits["cause_in"], "day"))  # none at midnight
+    assert sorted(begun["from_ts"].to_pylist()) == entered
+    questions = home.root / "wider.sql"
+    questions.write_text("REGISTER QUERY near AS " + NEAR.replace("10 m", "20 m") + ";")
+    code, told = says(
+        home, "backtest", str(questions), "--stream", JOINT, "--days", "1"
+    )
+    assert (code, "near" in told) == (0, True), told
