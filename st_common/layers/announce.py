@@ -1,6 +1,7 @@
 """Tells streams which version of a layer counts from here on: control rows in their logs."""
 
 import time
+from collections.abc import Collection
 from dataclasses import dataclass
 
 from st_common.config.home import Home
@@ -59,7 +60,7 @@ def announce(
     for name in [stream] if stream else _stream_names(home):
         log = Log(home.log(name))
         with log.locked():
-            said = _announced(log)
+            said = _announced(log, newest)
             missing = [
                 Announcement(name, key, at)
                 for key, at in newest.items()
@@ -140,10 +141,15 @@ def _stream_names(home: Home) -> list[str]:
     )
 
 
-def _announced(log: Log) -> dict[str, int]:
-    """The last version of each layer that a log names."""
+def _announced(log: Log, layers: Collection[str]) -> dict[str, int]:
+    """The last version of each of some layers that a log names, looked for from its end on: it mostly stands there."""
     said: dict[str, int] = {}
-    for segment in log.control_segments(0):
-        for _, row in chosen(control_rows(log, segment), LayerVersion):
-            said[row.layer] = row.version
+    for segment in log.statements_backwards():
+        newest = {
+            row.layer: row.version
+            for _, row in chosen(control_rows(log, segment), LayerVersion)
+        }
+        said = newest | said
+        if said.keys() >= set(layers):
+            break
     return said

@@ -157,14 +157,20 @@ class StoredLog:
             rest = self._from(max(start, self.first()), end)
             kept = [one for one in self.kept(start) if end is None or one.number < end]
             return [one for one in (*kept, *rest) if one.control]
-        segments: list[Segment] = []
+        return [*self.statements_backwards(start)][::-1]
+
+    def statements_backwards(self, start: int = 0) -> Iterator[Segment]:
+        """The headers of segments of statements down to a number, the newest first, each read when it is asked for.
+
+        Raises:
+            LogError: a segment is missing, or the header of one is damaged.
+        """
         number, skipped = self.end() - 1, self._skipped()
         while number >= start:
             segment = self._segment(number, skipped)
             if segment.statement:
-                segments.append(segment)
+                yield segment
             number = segment.statement_before
-        return segments[::-1]
 
     def kept(self, start: int = 0) -> list[Segment]:
         """What retention has left of the segments in front of `first`, from a number on: control rows, some headers."""

@@ -20,6 +20,7 @@ from st_common.layers.rows import layer_rows
 from st_common.layers.table import append_rows, read_rows, replace_rows, table_path
 from st_common.log.control import control_rows
 from st_common.log.log import Log
+from st_common.log.stored_log import StoredLog
 from st_common.maintenance.layer_retention import fold_layer
 from st_common.partitioning.regions import Regions, whole
 from st_common.partitioning.store import store
@@ -351,6 +352,23 @@ def test_a_put_that_died_before_it_was_told_is_told_by_the_next(command, place):
     command("table", "put", "spots", "name=x")
     assert told()[-1] == ("favourites", silent)
     assert announce(place.home) == []
+
+
+def test_what_earlier_puts_said_is_not_read_again(command, place, monkeypatch):
+    for number in range(6):
+        command("table", "put", "spots", f"name={number}")
+    command("table", "put", "favourites", "plate=B-1")
+    log, read = Log(place.home.log("cars")), []
+    assert len(log.control_segments(0)) >= 7
+
+    def noted(self, segment):
+        read.append(segment.number)
+        return payload_of(self, segment)
+
+    payload_of = StoredLog.read
+    monkeypatch.setattr(StoredLog, "read", noted)
+    assert announce(place.home, stream="cars") == []
+    assert read == [log.end() - 1, log.end() - 2]
 
 
 def test_no_row_can_be_put_to_a_layer_that_is_none(tmp_path):
