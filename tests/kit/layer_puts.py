@@ -4,7 +4,7 @@ from dataclasses import replace
 from random import Random
 
 from st_common.controls.rows import LayerVersion
-from tests.kit.by_hand import control
+from tests.kit.control_rows import control
 from tests.kit.oracle import Feature
 from tests.kit.strategies import LAYER, Case, draw_features
 
