@@ -28,6 +28,7 @@ class Tallies:
 
     Attributes:
         changes: rows of `changes` by query.
+        came: rows of these that say that something came in, by query.
         members: members of the answer of each query, the sum of the signs of its changes.
         rejects: rows of `rejects` by reason.
         latency: int64[bounds + 1], segments by bucket of how long they waited for the commit of their changes. The
@@ -37,6 +38,7 @@ class Tallies:
     """
 
     changes: Counter[str] = field(default_factory=Counter)
+    came: Counter[str] = field(default_factory=Counter)
     members: Counter[str] = field(default_factory=Counter)
     rejects: Counter[str] = field(default_factory=Counter)
     latency: npt.NDArray[np.int64] = field(
@@ -46,6 +48,11 @@ class Tallies:
     recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=_RECENT))
     _position: int = -1
     _segment: int = -1
+
+    @property
+    def position(self) -> int:
+        """The last place in the log whose changes are counted; -1: none."""
+        return self._position
 
     def look(self, home: Home, stream: str) -> "Tallies":
         """The tallies as the tables are now; a stream that begins anew (it was reset) is counted anew.
@@ -85,11 +92,15 @@ class Tallies:
         )
         if snapshot is not None:
             rows = self._count_held(home, stream, snapshot, rows)
-        by_query = rows.group_by("query").aggregate(
-            [("sign", "count"), ("sign", "sum")]
+        came = pc.greater(rows["sign"], 0).cast(pa.int64())
+        by_query = (
+            rows.append_column("came", came)
+            .group_by("query")
+            .aggregate([("sign", "count"), ("sign", "sum"), ("came", "sum")])
         )
         for row in by_query.to_pylist():
             self.changes[row["query"]] += row["sign_count"]
+            self.came[row["query"]] += row["came_sum"]
             self.members[row["query"]] += row["sign_sum"]
         self._position = position
 

@@ -3,6 +3,7 @@
 from st_common.server import ogc, queries, reads, tables  # noqa: F401 - who is imported declares his own
 from st_common.server.endpoint import ENDPOINTS
 from st_common.server.page import (  # noqa: F401
+    courses,
     files,
     live,
     objects,

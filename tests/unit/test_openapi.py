@@ -105,6 +105,7 @@ ASKED = [
         for one in ("layers.zones/items/z", "objects.ships/items/a")
     ),
     ("GET", "/page/state", "/page/state", {}),
+    ("GET", "/page/courses", "/page/courses", {}),
     ("POST", "/page/ask", "/page/ask", {"content": f"{ZONE} AS OF '{THEN}'"}),
     ("POST", "/page/check", "/page/check", {"content": ZONE}),
     ("POST", "/page/complete", "/page/complete", {"json": {"text": "SELECT * FR", "cursor": 11}}),

@@ -23,7 +23,7 @@ from st_common.server.page.known import Known
 from st_common.server.page.live import iso
 from st_common.server.page.questions import answers_until
 from st_common.server.page.readers import Lives, late_warnings
-from st_common.server.page.watch import Figures, Watch
+from st_common.server.page.watch import Figures, Watch, newest_event_us
 from st_common.server.parameters import Parameters
 from st_common.server.replies import value_reply
 from st_common.server.schemas import ANY, COUNTS, ROWS, TEXT, TIME, an_object
@@ -33,6 +33,9 @@ _FRESH_S = 1.0
 _NO_FIGURES = Figures(
     members={},
     changes_per_min={},
+    came={},
+    came_over_s=None,
+    course=None,
     rejects={},
     latency_ms=None,
     fixes_per_s=None,
@@ -113,10 +116,10 @@ def _stream(
         asked.place.home, stream.name, wanted=stream.running, now_us=now_us
     )
     frame = frame_of(asked, stream)
-    held = asked.kept.of(Lives).held(stream.name)
-    objects, newest_us = (None, None) if held is None else held.seen
-    if newest_us is None and state.said is not None:
-        newest_us = state.said.now_ts
+    lives = asked.kept.of(Lives)
+    held = lives.held(stream.name)
+    objects = None if held is None else held.seen[0]
+    newest_us = newest_event_us(lives, stream.name, state.said)
     return {
         "engine": stream.engine,
         "workers": [],
@@ -127,6 +130,7 @@ def _stream(
         "group": stream.group,
         "attributes": dict(stream.attributes),
         "fixes_per_s": figures.fixes_per_s,
+        "came_over_s": figures.came_over_s,
         "latency_ms": figures.latency_ms,
         "rejects": figures.rejects,
         "objects": objects,
@@ -153,7 +157,10 @@ def _queries(
         mine = figures.get(row["stream"])
         members = None if mine is None else mine.members.get(row["name"], 0)
         per_min = None if mine is None else mine.changes_per_min.get(row["name"])
-        more = {"members": members, "changes_per_min": per_min}
+        more: dict[str, Any] = {"members": members, "changes_per_min": per_min}
+        more |= {"came": None, "left": None}
+        if mine is not None and mine.came_over_s is not None:
+            more["came"], more["left"] = mine.came.get(row["name"], (0, 0))
         shown.append({**row, **more})
     return {
         "queries": shown,

@@ -12,9 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from st_common import tables
+from st_common.answers.courses import Course, Courses
 from st_common.answers.tallies import Tallies
 from st_common.errors import FairwayError
-from st_common.operations.status import read_status
+from st_common.operations.status import StreamStatus, read_status
 from st_common.server.installation import Installation
 from st_common.server.page.readers import Lives
 from st_common.server.parameters import Parameters
@@ -24,6 +25,7 @@ _EVERY_S = 2.0
 _UNASKED_S = 60.0
 _RATE_S = 10.0
 _CHANGES_S = 60.0
+_COURSE_S = 5.0
 _MOST_SEEN = (
     0.999  # of objects that lie in the extent, each way: some are far off by mistake
 )
@@ -38,6 +40,9 @@ class Figures:
     Attributes:
         members: of the answer of each query.
         changes_per_min: of each query, over the last minute or as long as somebody looks.
+        came: how many came into the answer of each query in that time, and how many left; none where nothing changed.
+        came_over_s: how long that time was; None: it has just begun.
+        course: how many were in minute by minute, looked at every five seconds.
         rejects: by reason.
         latency_ms: p50, p95 and p99 of the last 1,000 segments of a live feed, from arrival until their changes were in
             the table; None of a replay, whose segments arrive faster than they can be judged.
@@ -47,6 +52,9 @@ class Figures:
 
     members: Mapping[str, int]
     changes_per_min: Mapping[str, float]
+    came: Mapping[str, tuple[int, int]]
+    came_over_s: float | None
+    course: Course | None
     rejects: Mapping[str, int]
     latency_ms: Mapping[str, float] | None
     fixes_per_s: float | None
@@ -69,6 +77,19 @@ class _Meter:
         return None if begun_s >= now_s else (now_s - begun_s, before)
 
 
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    """What was counted at a look, by query."""
+
+    changes: Counter[str]
+    came: Counter[str]
+    members: Counter[str]
+
+    @classmethod
+    def of(cls, tallies: Tallies) -> "_Counted":
+        return cls(tallies.changes.copy(), tallies.came.copy(), tallies.members.copy())
+
+
 @dataclass(slots=True)
 class _Stream:
     """What is remembered of a stream from one round to the next."""
@@ -77,6 +98,10 @@ class _Stream:
     fixes: _Meter = field(default_factory=lambda: _Meter(_RATE_S))
     changes: _Meter = field(default_factory=lambda: _Meter(_CHANGES_S))
     archived: tuple[int | None, Box | None] = (None, None)
+    courses: Courses = field(default_factory=Courses)
+    course: tuple[float, Course | None] | None = (
+        None  # when it was looked at, and what it was
+    )
 
 
 class Watch:
@@ -136,7 +161,7 @@ class Watch:
 def _figures(place: Installation, lives: Lives, name: str, kept: _Stream) -> Figures:
     now_s = time.monotonic()
     kept.tallies = kept.tallies.look(place.home, name)
-    changes = kept.changes.add(now_s, kept.tallies.changes.copy())
+    changes = kept.changes.add(now_s, _Counted.of(kept.tallies))
     status = read_status(place.home.stream(name))
     passed = None if status is None else kept.fixes.add(now_s, status.fixes)
     rate = None
@@ -145,6 +170,9 @@ def _figures(place: Installation, lives: Lives, name: str, kept: _Stream) -> Fig
     return Figures(
         members=dict(kept.tallies.members),
         changes_per_min={} if changes is None else _per_min(kept.tallies, *changes),
+        came={} if changes is None else _came(kept.tallies, changes[1]),
+        came_over_s=None if changes is None else changes[0],
+        course=_course(place, lives, name, kept, status),
         rejects=dict(kept.tallies.rejects),
         latency_ms=_quantiles(np.array(kept.tallies.recent_s)),
         fixes_per_s=rate,
@@ -152,14 +180,51 @@ def _figures(place: Installation, lives: Lives, name: str, kept: _Stream) -> Fig
     )
 
 
-def _per_min(
-    tallies: Tallies, passed_s: float, before: Counter[str]
-) -> dict[str, float]:
+def _per_min(tallies: Tallies, passed_s: float, before: _Counted) -> dict[str, float]:
     per_min = 60 / passed_s
     return {
-        query: max(count - before[query], 0) * per_min
+        query: max(count - before.changes[query], 0) * per_min
         for query, count in tallies.changes.items()
     }
+
+
+def _came(tallies: Tallies, before: _Counted) -> dict[str, tuple[int, int]]:
+    """How many came and left since then, by query; those who left are the comers who are not members more."""
+    changed: dict[str, tuple[int, int]] = {}
+    for query, count in tallies.came.items():
+        came = max(count - before.came[query], 0)
+        left = max(came - (tallies.members[query] - before.members[query]), 0)
+        if came or left:
+            changed[query] = (came, left)
+    return changed
+
+
+def _course(
+    place: Installation,
+    lives: Lives,
+    name: str,
+    kept: _Stream,
+    status: StreamStatus | None,
+) -> Course | None:
+    """The last hour of a stream, looked at anew every some seconds; None: its time is not known yet."""
+    now_s = time.monotonic()
+    if kept.course is not None and now_s - kept.course[0] < _COURSE_S:
+        return kept.course[1]
+    newest_us = newest_event_us(lives, name, status)
+    if newest_us is None:
+        return None
+    course = kept.courses.look(place.home, name, kept.tallies, newest_us)
+    kept.course = (now_s, course)
+    return course
+
+
+def newest_event_us(lives: Lives, name: str, status: StreamStatus | None) -> int | None:
+    """The newest event time of a stream, us since 1970: of its fixes where somebody looks at it, else its clock."""
+    held = lives.held(name)
+    newest_us = None if held is None else held.seen[1]
+    if newest_us is None and status is not None:
+        newest_us = status.now_ts
+    return newest_us
 
 
 def _quantiles(waits_s: npt.NDArray[np.float64]) -> dict[str, float] | None:
