@@ -370,7 +370,7 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
     expect(workers).to_contain_text(taken, timeout=60_000)
     kinds = page.get_by_role("table", name="Queries by kind")
     expect(kinds).to_contain_text("nearest")
-    expect(kinds).to_contain_text("region")
+    expect(kinds).to_contain_text("who is inside")
     picture(page, "server")
     page.get_by_label("Show streets on the map").uncheck()
     until(page, "() => !fairwayPage.place.view.map.getSource('streets')")

@@ -21,6 +21,7 @@ KINDS = {
     "near": ("SELECT * FROM ships KNN (1, 5, 5)", "knn"),
     "tell": ("SELECT * FROM ships INSIDE (0, 0, 10, 10) DETECT ENTER, EXIT", "fence"),
     "many": ("SELECT count(*) FROM ships INSIDE (0, 0, 10, 10)", "aggregate"),
+    "late": ("SELECT * FROM ships INSIDE (0, 0, 10, 10) WINDOW 10 min", "window"),
     "deep": ("SELECT * FROM ships WHERE draught > 3", "filter"),
 }
 

@@ -2,6 +2,7 @@
 import { app, place, type Tab } from './app';
 import { choose, drop } from './choosing';
 import { isoOf, msOf } from './data/times';
+import { hasChosen } from './liveliest';
 import { goTo } from './moments';
 import { fitToLayer, keepView } from './session';
 
@@ -14,6 +15,7 @@ export function addressOf(): string {
     const parts: [string, string][] = [];
     if (tab !== 'queries') parts.push(['tab', tab]);
     for (const one of chosen) parts.push(['query', one.name]);
+    if (chosen.length === 0 && hasChosen()) parts.push(['query', '']); // none, and none shall be chosen by itself
     if (object !== null) parts.push(['object', `${object.stream}/${object.name}`]);
     if (at_ms !== null) parts.push(['at', isoOf(at_ms)]);
     const map = place.view?.map;
@@ -45,7 +47,7 @@ export function readAddress(): void {
     readTab(params);
     readMap(params.get('map'));
     readObject(params.get('object'));
-    readQueries(params.getAll('query'));
+    readQueries(params.getAll('query').filter((name) => name !== ''));
     readMoment(params.get('at'));
 }
 

@@ -9,7 +9,7 @@ import { followDay } from './ghosts';
 import { Drawing, type Tool } from './map/draw';
 import { MAP_COLOURS } from './map/colours';
 import { goTo } from './moments';
-import { asking, type Period } from './question';
+import { asking, type Asking, type Period } from './question';
 import { askSoon, followNewest, giveUp, showStay } from './told';
 
 const CORRIDOR_M = 50;
@@ -167,18 +167,21 @@ export function undoEdit(): void {
 
 /** Begins with a query that is registered, to try another version of it. */
 export function startFrom(name: string, stream: string, text: string): void {
+    open(stream, text, name, { name, told: null });
+}
+
+/** Opens the statement of a query to register it a second time, under another name. */
+export function startCopy(name: string, stream: string, text: string): void {
+    const taken = (app.get().page?.queries ?? []).map((one) => one.name.toLowerCase());
+    let number = 2;
+    while (taken.includes(`${name}_${number}`.toLowerCase())) number += 1;
+    open(stream, text, `${name}_${number}`, null);
+}
+
+function open(stream: string, text: string, name: string, base: Asking['base']): void {
     drawing?.clear();
     app.set({ tab: 'ask' });
-    asking.set({
-        stream,
-        tool: null,
-        shape: null,
-        text,
-        isEdited: true,
-        base: { name, told: null },
-        name,
-        told: null,
-    });
+    asking.set({ stream, tool: null, shape: null, text, isEdited: true, base, name, told: null });
     askSoon();
 }
 

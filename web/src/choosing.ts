@@ -6,6 +6,7 @@ import { applyTo, membersOf, type Members } from './data/members';
 import { recordedSeries, recording } from './data/recorded';
 import { isoOf } from './data/times';
 import type { Change, Member, Place, Shapes } from './data/types';
+import { forgetNotices, noteChanges } from './notices';
 import type { Marked } from './map/objects';
 
 const MOST_CHANGES = recording === null ? 200 : 20_000; // a report shows those up to any of its moments
@@ -41,6 +42,7 @@ export function drop(name: string): void {
     followers.get(name)?.stop();
     followers.delete(name);
     members.delete(name);
+    forgetNotices(name);
     app.set({ chosen: app.get().chosen.filter((one) => one.name !== name) });
     showMarks();
 }
@@ -141,6 +143,7 @@ function takeChanges(name: string, changes: Change[]): void {
     const known = members.get(name)!;
     let [entered, left] = [0, 0];
     if (isNow) asked.get(name)?.push(...changes);
+    noteChanges(name, changes);
     for (const one of changes) {
         if (one.sign > 0) entered += 1;
         if (one.sign < 0) left += 1;

@@ -7,6 +7,7 @@ import { addressOfPart, recording } from './data/recorded';
 import { useStore } from './data/store';
 import { ownZone, sayAgo, sayInstant, sayNumber, sayRate, saySpan, withShownTimes, type Clock } from './data/times';
 import { Ask } from './panels/ask';
+import { Behind } from './panels/behind';
 import { FeaturePanel } from './panels/feature';
 import { FindObject } from './panels/find';
 import { ObjectPanel } from './panels/object';
@@ -104,6 +105,7 @@ function Summary(): JSX.Element {
                 </>
             )}
             {newest !== null && now - newest > OLD_MS ? <> · newest fix {sayAgo(newest, now)}</> : null}
+            <Behind page={page} />
         </span>
     );
 }

@@ -5,9 +5,12 @@ import { Objects, unpackPositions } from './data/live';
 import { isoOf } from './data/times';
 import type { Box, PageState, StreamState } from './data/types';
 import { showMarks } from './choosing';
+import { askCourses } from './courses';
+import { beginChoosing, chooseLiveliest } from './liveliest';
 
 const STATE_MS = 2000;
 const LIVE_MS = 1000;
+const COURSES_MS = 5000;
 const PAST_MS = 600;
 
 const cursors = new Map<string, string>();
@@ -17,8 +20,10 @@ let fitted: 'no' | 'layers' | 'yes' = 'no'; // what the map was brought to, at f
 const pause = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
 
 export function startSession(): void {
+    beginChoosing();
     void keep(askState, STATE_MS);
     void keep(askObjects, LIVE_MS);
+    void keep(askCourses, COURSES_MS);
     app.subscribe(showBase);
 }
 
@@ -49,6 +54,7 @@ export async function askState(): Promise<void> {
     app.set({ page, connection: 'ok', words: '', seen_ms: Date.now() });
     if (page.queries.length !== known) showMarks(); // of a new query it is known only now whose objects it is about
     fitOnce(page);
+    chooseLiveliest();
 }
 
 /** The first look: everything there is, unless the address says where to look. */

@@ -27,6 +27,7 @@ _PARTS = (
     ("neighbours", "knn"),
     ("pairs", "pairs"),
     ("join", "join"),
+    ("window", "window"),
 )
 
 

@@ -27,6 +27,9 @@ export interface StreamState {
     engine: string | null;
     state: string;
     fixes_per_s: number | null;
+    came_over_s?: number | null; // over how long came and left of its queries are counted
+    late?: number; // fixes that came too late, and all of them, since it began; not before its engine ran
+    fixes?: number;
     lag_s: number | null; // of answers
     archive_lag_s: number | null;
     lag_segments: number | null;
@@ -51,6 +54,8 @@ export interface QueryState {
     why: string | null;
     members: number | null;
     changes_per_min: number | null;
+    came?: number | null; // into the answer, in the last `came_over_s` of its stream; not in reports
+    left?: number | null;
 }
 
 export interface LayerState {

@@ -36,12 +36,12 @@ const TOOLS = [
 ] as const;
 
 const KINDS: [Kind, string][] = [
-    ['fence', 'Fence: who comes, stays and goes'],
+    ['fence', 'Geofence: who comes, stays and goes'],
     ['range', 'Who is inside'],
-    ['knn', 'The nearest objects'],
-    ['join', 'Who is at features of a layer'],
-    ['window', 'Who was inside lately'],
-    ['aggregate', 'How many are inside'],
+    ['knn', 'Nearest objects'],
+    ['join', 'Join with a map layer: who is at its features'],
+    ['window', 'In the last minutes: who was inside'],
+    ['aggregate', 'Count: how many are inside'],
 ];
 
 /** What can be chosen: times up to the newest fix of the stream, and days by their dates. */

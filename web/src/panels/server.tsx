@@ -7,8 +7,8 @@ import { addressOfPart } from '../data/recorded';
 import { useStore } from '../data/store';
 import { msOf, sayDuration, sayInstant, sayNumber, sayRate, sayTime, withShownTimes } from '../data/times';
 import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
+import { sayKind } from '../kinds';
 import { Facts, Notice } from '../parts/small';
-import { sayKind } from './queries';
 import { Workers } from './workers';
 
 const LICENCES = addressOfPart('licences', 'text/plain', '/page/files/licences.txt');
