@@ -180,7 +180,8 @@ TABLES = (
     Table(
         file="operations",
         name="server",
-        text="what `fairway serve` lets requests take that it answers in processes of their own",
+        text="what the page of `fairway serve` shows below the layers, and what requests may take that it answers in"
+        " processes of their own",
         keys=keys_of(ServerSettings),
     ),
     Table(file="layers", name="kinds.KIND", text="a rule", keys=keys_of(Rule)),

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 from st_common.config.keys import Place, key, known, of_table, read_toml, without_effect
-from st_common.config.values import WrongError, number, table, takes, whole
+from st_common.config.values import WrongError, number, table, takes, text, whole
 
 T = TypeVar("T")
 FILE = "operations.toml"
@@ -215,11 +215,43 @@ def _origins(value: object) -> tuple[str, ...]:
     return tuple(given)
 
 
+_TILES = re.compile(
+    r"(?P<origin>https?://[A-Za-z0-9.-]+(:[0-9]{1,5})?)/[A-Za-z0-9._~!$&()*+=:@%/?{}-]+"
+)
+"""An address of tiles; no character of it ends a directive of a policy, or an attribute."""
+_TILE_PARTS = ["{x}", "{y}", "{z}"]
+
+
+@takes(
+    "an address with `{z}`, `{x}` and `{y}`, such as `https://tile.example.org/{z}/{x}/{y}.png`",
+    type="string",
+    pattern="^https?://",
+)
+def _tile_url(value: object) -> str:
+    named = re.findall(r"\{[^}]*\}?|\}", value) if isinstance(value, str) else []
+    if not isinstance(value, str) or not _TILES.fullmatch(value):
+        raise WrongError(
+            "must be an address of tiles: http or https, without spaces, quotes, commas and semicolons",
+            hint="https://tile.example.org/{z}/{x}/{y}.png",
+        )
+    if sorted(named) != _TILE_PARTS:
+        raise WrongError(
+            "must have {z}, {x} and {y}, each once, and nothing else in braces",
+            hint="https://tile.example.org/{z}/{x}/{y}.png",
+        )
+    return value
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerSettings:
-    """Who may ask from a page elsewhere, and what requests may take that are answered in processes of their own.
+    """What lies below the layers of the page, who may ask from a page elsewhere, and what requests may take.
+
+    Those are the requests that are answered in processes of their own.
 
     Attributes:
+        tile_url: raster tiles that the page draws below the layers, in place of the coast and the borders that it has
+            with it; browsers ask for them, and tell that server where people look. None: nobody is asked.
+        tile_attribution: whose map that is, as the page names it; without it, the host of the tiles.
         cors_origins: from which pages a browser may ask, such as `https://maps.example`; none: only from our own.
         ask_s: how long an answer to POST /v1/sql, /v1/explain or /page/ask may take, or about a long text.
         ask_memory_mb: how much memory it may take, and a registration.
@@ -233,6 +265,8 @@ class ServerSettings:
         register_at_once: how many registrations are understood at once; others wait.
     """
 
+    tile_url: str | None = field(default=None, metadata=key(_tile_url))
+    tile_attribution: str | None = field(default=None, metadata=key(text))
     cors_origins: tuple[str, ...] = field(default=(), metadata=key(_origins))
     ask_s: float = field(default=30.0, metadata=key(_SECONDS))
     ask_memory_mb: int = field(default=2048, metadata=key(_MB))
@@ -244,6 +278,12 @@ class ServerSettings:
     check_at_once: int = field(default=2, metadata=key(_AT_ONCE))
     register_s: float = field(default=30.0, metadata=key(_SECONDS))
     register_at_once: int = field(default=4, metadata=key(_AT_ONCE))
+
+    @property
+    def tile_origin(self) -> str | None:
+        """The origin of the tiles, as a policy of a page names it; None where there are none."""
+        found = None if self.tile_url is None else _TILES.fullmatch(self.tile_url)
+        return None if found is None else found["origin"]
 
     def bounds(self, kind: Kind) -> Bounds:
         """What a request of a kind may take; what is no check has the memory of a question."""

@@ -368,7 +368,9 @@ def application(
         lifespan=server.lifespan,
         exception_handlers={404: server.absent, 405: server.absent},
     )
-    origins = operations_of(place.conf, "server", ServerSettings).cors_origins
+    settings = operations_of(place.conf, "server", ServerSettings)
+    server.kept.keep(settings)
+    origins = settings.cors_origins
     app.add_middleware(
         Guard,
         token=token,

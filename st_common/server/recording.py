@@ -248,7 +248,8 @@ def _record_members(recorder: Recorder, query: Mapping[str, str]) -> None:
 
 
 def _record_tiles(recorder: Recorder, state: Mapping[str, Any]) -> None:
-    """Records the base map around all streams, and says in the state how far it goes."""
+    """Records the layers around all streams, and says in the state how far they go; tiles of others are left out."""
+    state = {**state, "base_map": None}  # a report asks nobody; a key may stand in it
     shown = [one["extent"] for one in state["streams"] if one["extent"] is not None]
     for layer in state["layers"]:
         boxes = shown or [layer["extent"]] if layer["extent"] else []

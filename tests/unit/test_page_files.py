@@ -60,6 +60,29 @@ def test_the_page_and_its_files_are_given_without_a_token_under_a_strict_policy(
         assert "http" not in policy
 
 
+def test_with_tiles_of_somebody_else_the_page_may_ask_their_origin_and_nobody_more(
+    place, built
+):
+    with served(place) as client:
+        own = client.get("/").headers
+    (place.conf / "operations.toml").write_text(
+        '[server]\ntile_url = "https://tile.example.org:8443/a-b/{z}/{x}/{y}.png?key=1"\n'
+    )
+    with served(place) as client:
+        page, script = client.get("/"), client.get("/page/files/assets/main.js")
+        told = client.get("/page/state").json()["base_map"]
+    before = own["content-security-policy"]
+    for one in (page, script):
+        policy = one.headers["content-security-policy"]
+        assert policy == f"{before}; connect-src 'self' https://tile.example.org:8443"
+        assert one.headers["referrer-policy"] == "strict-origin"
+    assert own["referrer-policy"] == "no-referrer"
+    assert told == {
+        "url": "https://tile.example.org:8443/a-b/{z}/{x}/{y}.png?key=1",
+        "attribution": None,
+    }
+
+
 def test_a_file_that_did_not_change_is_not_sent_again(place, built):
     with served(place) as client:
         first = client.get("/page/files/assets/main.js")

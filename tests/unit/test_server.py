@@ -726,3 +726,39 @@ def test_what_is_no_origin_is_refused(place, wrong):
     (place.conf / "operations.toml").write_text(f"[server]\ncors_origins = {wrong}\n")
     with pytest.raises(ConfigError, match="must be a list of origins"):
         application(place, version="0")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        ("https://a.example/tiles.png", "must have {z}, {x} and {y}"),
+        ("https://a.example/{z}/{x}.png", "must have {z}, {x} and {y}"),
+        ("https://a.example/{z}/{x}/{y}/{y}.png", "each once"),
+        ("https://{s}.a.example/{z}/{x}/{y}.png", "must be an address of tiles"),
+        ("https://a.example/{s}/{z}/{x}/{y}.png", "nothing else in braces"),
+        ("ftp://a.example/{z}/{x}/{y}.png", "http or https"),
+        ("/tiles/{z}/{x}/{y}.png", "must be an address of tiles"),
+        ("https://a.example/{z}/{x}/{y}.png; script-src *", "semicolons"),
+        ("https://a.example/{z}/{x}/{y};.png", "semicolons"),
+        ("https://a.example/{z}/{x}/{y}'.png", "quotes"),
+        ("https://a.example/{z}/{x}/{y} .png", "spaces"),
+        ("https://a.example/{z}/{x}/{y}.png\\n", "spaces"),
+        ("https://me:secret@a.example/{z}/{x}/{y}.png", "must be an address of tiles"),
+    ],
+)
+def test_what_is_no_address_of_tiles_is_refused_by_its_key_and_value(
+    place, wrong, said
+):
+    (place.conf / "operations.toml").write_text(f'[server]\ntile_url = "{wrong}"\n')
+    with pytest.raises(ConfigError) as told:
+        application(place, version="0")
+    assert f"tile_url = '{wrong}'" in told.value.message.replace('"', "'")
+    assert said in told.value.message
+
+
+def test_a_number_is_no_address_of_tiles_and_nothing_names_nobody(place):
+    file = place.conf / "operations.toml"
+    for key, wrong in (("tile_url", "1"), ("tile_attribution", '" "')):
+        file.write_text(f"[server]\n{key} = {wrong}\n")
+        with pytest.raises(ConfigError, match=f"{key} = "):
+            application(place, version="0")

@@ -8,6 +8,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.staticfiles import StaticFiles
 
+from st_common.config.operations import ServerSettings
 from st_common.server.endpoint import Endpoint
 
 INDEX, FILE = "/", "/page/files/{file}"
@@ -21,12 +22,24 @@ _POLICY = (
     "form-action 'none'",
     "frame-ancestors 'none'",
 )
-HEADERS = {
-    "Content-Security-Policy": "; ".join(_POLICY),
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-    "Cache-Control": "no-cache",
-}
+
+
+def headers_of(settings: ServerSettings) -> dict[str, str]:
+    """The headers of the page and its files.
+
+    Without tiles of somebody else it asks nobody but its server, and tells nobody where it is from. With them it may
+    ask their origin too, and names its own to it: servers of tiles refuse who does not say who asks.
+    """
+    origin = settings.tile_origin
+    tiles = () if origin is None else (f"connect-src 'self' {origin}",)
+    return {
+        "Content-Security-Policy": "; ".join((*_POLICY, *tiles)),
+        "X-Content-Type-Options": "nosniff",
+        "Referrer-Policy": "no-referrer" if origin is None else "strict-origin",
+        "Cache-Control": "no-cache",
+    }
+
+
 _NOT_BUILT = """<!doctype html>
 <html lang="en">
 <title>Fairway</title>
@@ -43,7 +56,7 @@ def page_routes() -> list[Route]:
 async def index(request: Request) -> Response:
     """The page with the map; needs no token."""
     if not (FOLDER / "index.html").is_file():
-        return HTMLResponse(_NOT_BUILT, 503, HEADERS)
+        return HTMLResponse(_NOT_BUILT, 503, _headers(request))
     return await _given("index.html", request)
 
 
@@ -59,8 +72,13 @@ async def _given(name: str, request: Request) -> Response:
         raise HTTPException(404)
     files = StaticFiles(directory=FOLDER, check_dir=False)
     response = await files.get_response(name, request.scope)
-    response.headers.update(HEADERS)
+    response.headers.update(_headers(request))
     return response
+
+
+def _headers(request: Request) -> dict[str, str]:
+    """The headers by the settings that the server was started with."""
+    return headers_of(request.app.state.server.kept.of(ServerSettings))
 
 
 def is_open(method: str, path: str) -> bool:

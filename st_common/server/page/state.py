@@ -10,6 +10,7 @@ from typing import Any
 from starlette.responses import Response
 
 from st_common.answers.stream_state import state_of
+from st_common.config.operations import ServerSettings
 from st_common.config.stream import StreamSettings
 from st_common.crs import unit_of_crs
 from st_common.installed import own_version
@@ -26,7 +27,15 @@ from st_common.server.page.readers import Lives, late_warnings
 from st_common.server.page.watch import Figures, Watch, newest_event_us
 from st_common.server.parameters import Parameters
 from st_common.server.replies import value_reply
-from st_common.server.schemas import ANY, COUNTS, ROWS, TEXT, TIME, an_object
+from st_common.server.schemas import (
+    ANY,
+    COUNTS,
+    ROWS,
+    TEXT,
+    TIME,
+    an_object,
+    or_null,
+)
 
 MOST_QUERIES, MOST_ALERTS = 2000, 50
 _FRESH_S = 1.0
@@ -50,6 +59,7 @@ _PAGE_STATE = an_object(
     query_kinds=COUNTS,
     query_states=COUNTS,
     layers=ROWS,
+    base_map=or_null(an_object({"attribution": or_null(TEXT)}, url=TEXT)),
     deliveries=ROWS,
     alerts=ROWS,
 )
@@ -96,6 +106,7 @@ def _state(asked: Parameters) -> dict[str, Any]:
         },
         **_queries(known.queries(place.home), figures),
         "layers": known.layers(asked),
+        "base_map": _base_map(asked.kept.of(ServerSettings)),
         "deliveries": place.without_paths(_deliveries(asked, now_us)),
         "alerts": [
             {
@@ -106,6 +117,13 @@ def _state(asked: Parameters) -> dict[str, Any]:
             for one in read_alerts(place.home)[-MOST_ALERTS:]
         ],
     }
+
+
+def _base_map(settings: ServerSettings) -> dict[str, Any] | None:
+    """The tiles that lie below the layers, and whose they are; None where the page has the world that is its own."""
+    if settings.tile_url is None:
+        return None
+    return {"url": settings.tile_url, "attribution": settings.tile_attribution}
 
 
 def _stream(
