@@ -12,6 +12,10 @@ const out = given.includes('--out')
     ? resolve(given[given.indexOf('--out') + 1])
     : join(here, '..', 'st_common', 'server', 'page_files');
 
+// Coast and borders, from Natural Earth: the page asks for the finer file, a report has the smaller one in it.
+const WORLD = { package: 'world-atlas', page: 'countries-50m.json', report: 'countries-110m.json' };
+const worldFile = (name) => join(here, 'node_modules', WORLD.package, name);
+
 const options = {
     absWorkingDir: here,
     entryPoints: {
@@ -48,9 +52,10 @@ function licenceOf(name) {
 
 function writeBeside(metafile) {
     const names = new Set(Object.keys(metafile.inputs).map(packageOf).filter(Boolean));
-    const licences = [...names].sort().map(licenceOf);
+    const licences = [...names, WORLD.package].sort().map(licenceOf);
     writeFileSync(join(out, 'licences.txt'), licences.join(`\n${'-'.repeat(80)}\n\n`));
     for (const name of ['index.html', 'icon.svg']) copyFileSync(join(here, 'src', name), join(out, name));
+    copyFileSync(worldFile(WORLD.page), join(out, 'world.json'));
 }
 
 // The page as one file: what scripts, styles and the worker of the map are stands in it. `fairway streams report` puts the answers
@@ -66,11 +71,12 @@ async function writeReport() {
         LICENCES: readFileSync(join(out, 'licences.txt'), 'utf8').replaceAll('</script', '<\\/script'),
         STYLE: part(page.outputFiles, '.css'),
         ICON: readFileSync(join(here, 'src', 'icon.svg'), 'utf8'),
+        WORLD: readFileSync(worldFile(WORLD.report), 'utf8').trim().replaceAll('<', '\\u003c'),
         WORKER: part(worker.outputFiles, 'js'),
         SCRIPT: part(page.outputFiles, '.js'),
     };
     const template = readFileSync(join(here, 'src', 'report.html'), 'utf8');
-    const text = template.replace(/\/\*(STYLE|ICON|LICENCES|WORKER|SCRIPT)\*\//g, (_, name) => parts[name]);
+    const text = template.replace(/\/\*(STYLE|ICON|LICENCES|WORLD|WORKER|SCRIPT)\*\//g, (_, name) => parts[name]);
     writeFileSync(join(out, 'report.html'), text);
 }
 

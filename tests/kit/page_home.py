@@ -139,11 +139,11 @@ def serve_home(folder: Path, settings: str) -> Iterator[Served]:
     """A home of some streams without a layer, and its server; it has ended when this is left.
 
     Args:
-        folder: takes the home.
+        folder: takes the home; settings that are there stay.
         settings: what its streams.toml says.
     """
     conf = folder / "home" / "conf"
-    conf.mkdir(parents=True)
+    conf.mkdir(parents=True, exist_ok=True)
     (conf / "streams.toml").write_text(settings)
     served = Served(folder, free_port())
     served.start()

@@ -1,5 +1,5 @@
 // What the page knows at a moment, for all of its parts.
-import type { Clicked, ClickedFeature, MapView } from './map/view';
+import type { Clicked, ClickedFeature, Drawing, MapView } from './map/view';
 import type { Theme } from './map/colours';
 import type { Followed } from './data/follow';
 import type { Change, Member, PageState, Shapes } from './data/types';
@@ -41,6 +41,7 @@ export interface AppState {
     unknownPast: string[]; // of which streams that moment is not known, and why
     hidden: string[]; // streams and layers that are not shown, as stream:NAME and layer:NAME
     showsIndex: boolean;
+    drawing: Drawing; // how the map shows it
     said: string; // for screen readers
 }
 
@@ -73,6 +74,7 @@ export const app = new Store<AppState>({
     unknownPast: [],
     hidden: [],
     showsIndex: false,
+    drawing: { hasArrows: false, tilesFail: false },
     said: '',
 });
 

@@ -15,7 +15,7 @@ const root = document.getElementById('app')!;
 function startMap(): void {
     const container = document.getElementById('map')!;
     try {
-        place.view = new MapView(container, app.get().theme);
+        place.view = new MapView(container, app.get().theme, (drawing) => app.set({ drawing }));
     } catch {
         container.textContent = 'The map needs WebGL 2, which this browser does not give. All lists work without it.';
         return;

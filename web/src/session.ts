@@ -4,6 +4,7 @@ import { getBytes, getJson, pathOf, Refused, wordsOf } from './data/api';
 import { Objects, unpackPositions } from './data/live';
 import { isoOf } from './data/times';
 import type { Box, PageState, StreamState } from './data/types';
+import { groundOf } from './map/ground';
 import { showMarks } from './choosing';
 import { askCourses } from './courses';
 import { beginChoosing, chooseLiveliest } from './liveliest';
@@ -184,11 +185,13 @@ function showBase(): void {
     const { view } = place;
     const { page, theme, hidden } = app.get();
     if (view === null || page === null) return;
-    const key = JSON.stringify([theme, hidden, page.layers.map((one) => [one.name, one.version])]);
+    const ground = groundOf(page);
+    const key = JSON.stringify([theme, hidden, ground, page.layers.map((one) => [one.name, one.version])]);
     if (key === layersKey) return;
     layersKey = key;
     view.showLayers(
         page.layers.filter((one) => !isHidden(`layer:${one.name}`)),
         theme,
+        ground,
     );
 }

@@ -53,11 +53,14 @@ export function unpackPositions(bytes: ArrayBuffer): Positions {
     };
 }
 
-function grown<T extends Float64Array | Float32Array>(old: T, size: number): T {
+function grown<T extends Float64Array | Float32Array>(old: T, size: number, fill = 0): T {
     const larger = new (old.constructor as new (n: number) => T)(size);
     larger.set(old);
+    larger.fill(fill, old.length);
     return larger;
 }
+
+export const NO_DIRECTION = -1;
 
 /** The objects of one stream: where each was, where it goes to, and where it is shown meanwhile. */
 export class Objects {
@@ -67,6 +70,7 @@ export class Objects {
     event_s: Float64Array<ArrayBufferLike> = new Float64Array(0);
     heading: Float32Array<ArrayBufferLike> = new Float32Array(0);
     speed: Float32Array<ArrayBufferLike> = new Float32Array(0);
+    direction: Float32Array<ArrayBufferLike> = new Float32Array(0); // the heading of who moves; of others NO_DIRECTION
     private from: Float64Array<ArrayBufferLike> = new Float64Array(0);
     private to: Float64Array<ArrayBufferLike> = new Float64Array(0);
     private moved: Uint32Array<ArrayBufferLike> = new Uint32Array(0);
@@ -80,6 +84,18 @@ export class Objects {
         const index = this.byName.get(name);
         if (index === undefined || Number.isNaN(this.shown[2 * index])) return null;
         return [this.shown[2 * index]!, this.shown[2 * index + 1]!];
+    }
+
+    /** Where an object goes to, in degrees from north to the east; NO_DIRECTION of one that stands, or is not known. */
+    directionOf(name: string): number {
+        const index = this.byName.get(name);
+        return index === undefined ? NO_DIRECTION : this.direction[index]!;
+    }
+
+    /** Whether it is known of one at least where it goes to. */
+    isAnyMoving(): boolean {
+        for (let i = 0; i < this.count; i += 1) if (this.direction[i]! >= 0) return true;
+        return false;
     }
 
     /** Takes what came; who moved goes there within takes_ms. */
@@ -141,6 +157,8 @@ export class Objects {
         this.names = [];
         this.byName.clear();
         this.event_s.fill(0);
+        this.shown.fill(Number.NaN);
+        this.direction.fill(NO_DIRECTION);
         return places;
     }
 
@@ -156,10 +174,13 @@ export class Objects {
     private makeRoom(): void {
         if (this.event_s.length >= this.count) return;
         const size = Math.max(1024, this.count, Math.ceil(this.event_s.length * 1.5));
-        for (const name of ['shown', 'from', 'to'] as const) this[name] = grown(this[name] as Float64Array, 2 * size);
+        // Of who is gone the server tells the name alone: nothing is shown of it.
+        for (const name of ['shown', 'from', 'to'] as const)
+            this[name] = grown(this[name] as Float64Array, 2 * size, Number.NaN);
         this.event_s = grown(this.event_s as Float64Array, size);
         this.heading = grown(this.heading as Float32Array, size);
         this.speed = grown(this.speed as Float32Array, size);
+        this.direction = grown(this.direction as Float32Array, size, NO_DIRECTION);
     }
 
     private put(news: Positions, i: number, before: Map<string, [number, number]> | null): void {
@@ -178,5 +199,7 @@ export class Objects {
         this.event_s[index] = news.event_s[i]!;
         this.heading[index] = news.heading[i]!;
         this.speed[index] = news.speed[i]!;
+        const isPointing = news.speed[i]! > 0 && Number.isFinite(news.heading[i]!);
+        this.direction[index] = isPointing ? news.heading[i]! : NO_DIRECTION;
     }
 }

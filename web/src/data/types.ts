@@ -82,6 +82,7 @@ export interface PageState {
     streams: StreamState[];
     queries: QueryState[];
     layers: LayerState[];
+    base_map?: { url: string; attribution: string | null } | null; // tiles below the layers; none in reports
     deliveries: Record<string, unknown>[];
     alerts: Alert[];
     broken_streams: Record<string, string>; // names, and what is wrong with their settings

@@ -1,8 +1,9 @@
-// The base map: the home's own layers as vector tiles. No glyphs, no pictures, nothing from elsewhere.
+// The base map: the home's own layers as vector tiles, above the ground. No glyphs, no pictures.
 import type { LayerSpecification, StyleSpecification, VectorSourceSpecification } from 'maplibre-gl';
 import type { LayerState } from '../data/types';
 import { recordedReply, recording } from '../data/recorded';
 import { MAP_COLOURS, type Theme } from './colours';
+import type { GroundStyle } from './ground';
 
 const RECORDED = 'recorded'; // in the place of http, in a report
 
@@ -81,13 +82,8 @@ function drawings(theme: Theme): Drawn[] {
     ];
 }
 
-/** The style of the base map for the layers that are shown; all areas lie below all lines, of whatever layer. */
-export function styleOf(layers: LayerState[], theme: Theme): StyleSpecification {
-    const background: LayerSpecification = {
-        id: 'land',
-        type: 'background',
-        paint: { 'background-color': MAP_COLOURS[theme].land },
-    };
+/** The style of the map: the ground, and the layers that are shown; all areas lie below all lines, of whatever layer. */
+export function styleOf(layers: LayerState[], theme: Theme, ground: GroundStyle): StyleSpecification {
     const drawn = drawings(theme).flatMap(({ id, ...how }) =>
         layers.map(
             (layer) =>
@@ -101,8 +97,8 @@ export function styleOf(layers: LayerState[], theme: Theme): StyleSpecification 
     );
     return {
         version: 8,
-        sources: Object.fromEntries(layers.map((layer) => [layer.name, sourceOf(layer)])),
-        layers: [background, ...drawn],
+        sources: { ...ground.sources, ...Object.fromEntries(layers.map((layer) => [layer.name, sourceOf(layer)])) },
+        layers: [...ground.layers, ...drawn],
         transition: { duration: 0, delay: 0 },
     };
 }

@@ -15,6 +15,7 @@ export const MAP_COLOURS = {
     light: {
         land: '#f3f1ea',
         water: '#b5d3e6',
+        border: '#b3a894',
         green: '#cde2bf',
         building: '#e0d9cc',
         road: '#ffffff',
@@ -30,6 +31,7 @@ export const MAP_COLOURS = {
     dark: {
         land: '#15181c',
         water: '#1b3345',
+        border: '#4d555e',
         green: '#1d3023',
         building: '#262b31',
         road: '#3a4149',

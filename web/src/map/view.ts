@@ -16,7 +16,9 @@ import { addressOfPart } from '../data/recorded';
 import type { Box, LayerState, Place } from '../data/types';
 import { recordedTile, styleOf } from './base';
 import { MAP_COLOURS, QUERY_COLOURS, type Theme } from './colours';
-import { movingLayers, type Marked } from './objects';
+import { groundStyle, TILES, type Ground } from './ground';
+import { hasRoomForArrows, movingLayers, type Marked } from './objects';
+import { readWorld, type World } from './world';
 
 setWorkerUrl(addressOfPart('worker', 'text/javascript', '/page/files/worker.js'));
 addProtocol('recorded', ({ url }) => recordedTile(url));
@@ -28,6 +30,7 @@ const STILL: Still[] = ['index', 'ghosts', 'shapes', 'drawn', 'ways'];
 const CLICK_PX = 12;
 const SLOW_FRAME_MS = 60;
 const REST_SHARE = 3; // so long, in frames, after a slow one
+const WORLD_AGAIN_MS = 5000;
 
 /** A feature of a layer that was clicked, with what its tile says of it. */
 export interface ClickedFeature {
@@ -39,6 +42,12 @@ export interface ClickedFeature {
 export interface Clicked {
     stream: string;
     name: string;
+}
+
+/** What a legend cannot know otherwise. */
+export interface Drawing {
+    hasArrows: boolean; // some object is drawn as an arrow head
+    tilesFail: boolean; // the last tile below the layers that was asked for did not come
 }
 
 const DRAWN = 'td-'; // begins the names of what drawing by hand puts on the map
@@ -65,6 +74,10 @@ export class MapView {
     private readonly overlay = new MapLibreOverlay({ interleaved: false, layers: [] });
     private readonly still = new Map<Still, GeoJSON.FeatureCollection>();
     private layers: LayerState[] = [];
+    private ground: Ground = { kind: 'plain' };
+    private world: World | null = null;
+    private isWorldAsked = false;
+    private drawing: Drawing = { hasArrows: false, tilesFail: false };
     private theme: Theme;
     private styleKey = '';
     private drawn_ms: number | null = null; // when the last frame was begun that is not known to be over
@@ -72,11 +85,19 @@ export class MapView {
     private isDue = false;
     private isReady = false; // whether the style takes sources
 
-    constructor(container: HTMLElement, theme: Theme) {
+    /**
+     * @param container takes the map.
+     * @param onDrawing is told of what is drawn when that has changed.
+     */
+    constructor(
+        container: HTMLElement,
+        theme: Theme,
+        private readonly onDrawing: (drawing: Drawing) => void,
+    ) {
         this.theme = theme;
         this.map = new LibreMap({
             container,
-            style: styleOf([], theme),
+            style: this.style(),
             center: [0, 0],
             zoom: 1,
             attributionControl: false,
@@ -94,18 +115,53 @@ export class MapView {
             this.isReady = true;
             this.putStill();
         });
-        this.map.on('error', () => undefined); // a tile that fails is asked for again when the map moves
+        // A tile that fails is asked for again when the map moves.
+        this.map.on('error', (event) => this.noteTile(event, true));
+        this.map.on('sourcedata', (event) => event.tile && this.noteTile(event, false));
+        this.map.on('moveend', () => this.draw()); // others are in sight
         requestAnimationFrame(this.drawFrame);
     }
 
-    /** Shows these layers below everything else; what is shown already stays. */
-    showLayers(layers: LayerState[], theme: Theme): void {
-        const key = JSON.stringify([theme, layers.map((one) => [one.name, one.version])]);
+    /** Shows these layers below everything else, and the ground below them; what is shown already stays. */
+    showLayers(layers: LayerState[], theme: Theme, ground: Ground): void {
+        const key = JSON.stringify([theme, ground, layers.map((one) => [one.name, one.version])]);
         if (key === this.styleKey) return;
-        [this.styleKey, this.layers, this.theme] = [key, layers, theme];
+        [this.styleKey, this.layers, this.theme, this.ground] = [key, layers, theme, ground];
+        if (ground.kind === 'world' && !this.isWorldAsked) void this.askWorld();
+        this.restyle();
+    }
+
+    private style(): StyleSpecification {
+        return styleOf(this.layers, this.theme, groundStyle(this.ground, this.world, this.theme));
+    }
+
+    private restyle(): void {
         this.isReady = false;
-        this.map.setStyle(styleOf(this.layers, theme), { diff: false, transformStyle: withDrawn });
+        this.map.setStyle(this.style(), { diff: false, transformStyle: withDrawn });
         this.draw();
+    }
+
+    /** Puts the world below the layers once it has come; until then they lie on a plain. */
+    private async askWorld(): Promise<void> {
+        this.isWorldAsked = true;
+        try {
+            this.world = await readWorld();
+        } catch {
+            setTimeout(() => void this.askWorld(), WORLD_AGAIN_MS); // the server is away: that is said elsewhere
+            return;
+        }
+        if (this.ground.kind === 'world') this.restyle();
+    }
+
+    private noteTile(event: object, tilesFail: boolean): void {
+        if ('sourceId' in event && event.sourceId === TILES) this.tell({ tilesFail });
+    }
+
+    private tell(news: Partial<Drawing>): void {
+        const drawing = { ...this.drawing, ...news };
+        if (JSON.stringify(drawing) === JSON.stringify(this.drawing)) return;
+        this.drawing = drawing;
+        this.onDrawing(drawing);
     }
 
     /** Shows features that lie still, in the place of those that were there. */
@@ -169,9 +225,17 @@ export class MapView {
 
     private drawNow(): void {
         const began = performance.now();
-        const look = { theme: this.theme, selected: this.selected, marked: this.marked };
+        const hasArrows = this.hasRoomForArrows();
+        const look = { theme: this.theme, selected: this.selected, marked: this.marked, hasArrows };
         this.overlay.setProps({ layers: movingLayers(this.streams, look) });
+        this.tell({ hasArrows: hasArrows && [...this.streams.values()].some((one) => one.isAnyMoving()) });
         this.frame_ms = [...this.frame_ms.slice(-99), performance.now() - began];
+    }
+
+    private hasRoomForArrows(): boolean {
+        const { clientWidth, clientHeight } = this.map.getContainer();
+        const [[west, south], [east, north]] = this.map.getBounds().toArray();
+        return hasRoomForArrows(this.streams.values(), [west, south, east, north], clientWidth, clientHeight);
     }
 
     private readonly drawFrame = (): void => {
