@@ -1,8 +1,9 @@
-"""`make demo ARGS=page`: the live page over the home that `make demo` left, until Ctrl-C."""
+"""`make demo ARGS=page`: the live page over the home that `make demo` left, its vehicles driving on, until Ctrl-C."""
 
 import argparse
 import os
 import socket
+import subprocess
 import sys
 from pathlib import Path
 from typing import NoReturn
@@ -13,7 +14,10 @@ from rich.console import Console
 
 from st_common.loopback import SERVE_PORT
 
-HOME = Path(__file__).resolve().parent / "home"
+HERE = Path(__file__).resolve().parent
+HOME = HERE / "home"
+SPEED = 1.0
+SPEED_HELP = "how many times as fast as they do the vehicles drive on beside the page; 0: they stand still"
 
 
 def is_watched() -> bool:
@@ -22,13 +26,14 @@ def is_watched() -> bool:
     return in_terminal and not os.environ.get("CI")
 
 
-def serve(console: Console, home: Path, port: int | None) -> NoReturn:
-    """Becomes the server of the page over a demo's home, until Ctrl-C.
+def serve(console: Console, home: Path, port: int | None, speed: float) -> NoReturn:
+    """Becomes the server of the page over a demo's home, beside which the vehicles drive on, until Ctrl-C.
 
     Args:
         console: what it says goes there.
         home: the home folder.
         port: on 127.0.0.1, 0 for any. None: the usual one, or any where somebody has that.
+        speed: how many times as fast as they do the vehicles drive; 0: they stand still.
 
     Raises:
         DemoError: there is no such home.
@@ -39,6 +44,10 @@ def serve(console: Console, home: Path, port: int | None) -> NoReturn:
     argv = [str(BIN / "fairway"), "--home", str(home), "serve", "--port", str(wanted)]
     console.print("The live page over demo/home, until Ctrl-C:")
     sys.stdout.flush()
+    if speed > 0:
+        # It ends by itself once this process, which becomes the server, is no more, however that ends.
+        traffic = [sys.executable, str(HERE / "traffic.py"), str(home)]
+        subprocess.Popen([*traffic, "--speed", str(speed)], stdin=subprocess.DEVNULL)
     os.execv(argv[0], argv)  # noqa: S606 - what ends this process ends the server
 
 
@@ -57,10 +66,11 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--home", type=Path, default=HOME)
     parser.add_argument("--port", type=int, default=None)
+    parser.add_argument("--speed", type=float, default=SPEED, help=SPEED_HELP)
     given = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
     try:
-        serve(console, given.home, given.port)
+        serve(console, given.home, given.port, given.speed)
     except DemoError as error:
         console.print(f"[red]error:[/] {error}")
         return 2

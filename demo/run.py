@@ -3,7 +3,8 @@
 Layers from OpenStreetMap, regions, a stream of vehicles that is joined with them while it flows, fourteen
 continuous queries - in rectangles, with layers, around a vehicle, nearest, counted -, compaction and a quality report;
 then tables, demo/report.html, which is the page as one file, and the live page over the demo's home: in a terminal
-it is served until Ctrl-C, elsewhere, as under CI, nothing goes on (`--serve` and `--no-serve` say otherwise).
+it is served until Ctrl-C, and the vehicles drive on there; elsewhere, as under CI, nothing goes on (`--serve` and
+`--no-serve` say otherwise).
 """
 
 import argparse
@@ -11,7 +12,7 @@ import sys
 import time
 from pathlib import Path
 
-from live import is_watched, serve
+from live import SPEED, SPEED_HELP, is_watched, serve
 from pipeline import Demo, DemoError, begin, clear, perform, stop
 from prepare import STREAM
 from rich.console import Console
@@ -57,6 +58,7 @@ def main() -> int:
         default=None,
         help="of the page; default: 8640 if it is free",
     )
+    parser.add_argument("--speed", type=float, default=SPEED, help=SPEED_HELP)
     given = parser.parse_args()
     console = Console(soft_wrap=True, highlight=False)
     started = time.monotonic()
@@ -80,7 +82,7 @@ def main() -> int:
         stop(HOME)
     finish(demo, seconds=time.monotonic() - started)
     if given.serve:
-        serve(console, HOME, given.port)
+        serve(console, HOME, given.port, given.speed)
     tell_how(console)
     return 0
 

@@ -3,6 +3,7 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from tests.kit.installation import ROOT
 
 LIVE = ROOT / "demo" / "live.py"
 VEHICLES = 40
+SECONDS = 8
 PATIENCE_S = 250
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 """As `make` starts the demo: it uses what tests share, and ships no more than they do."""
@@ -29,7 +31,7 @@ def demo_home(shared: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     home = tmp_path_factory.mktemp("demo") / "home"
     prepare = [sys.executable, str(ROOT / "demo" / "prepare.py"), str(home)]
     extract = installed(shared, home.parent)
-    few = ["--vehicles", str(VEHICLES), "--seconds", "8"]
+    few = ["--vehicles", str(VEHICLES), "--seconds", str(SECONDS)]
     done(*prepare, "--extract-from", str(extract), *few)
     streams = home / "conf" / "streams.toml"
     streams.write_text(streams.read_text().replace("spark", "local"))
@@ -90,7 +92,7 @@ def live(demo_home: Path) -> Iterator[subprocess.Popen[str]]:
 
 @pytest.mark.spec("P10", "S11")
 def test_the_demo_ends_with_the_address_of_the_page_over_its_home(
-    live: subprocess.Popen[str], browser: Browser
+    live: subprocess.Popen[str], browser: Browser, demo_home: Path
 ) -> None:
     assert live.stdout is not None
     lines = iter(live.stdout.readline, "")
@@ -103,13 +105,36 @@ def test_the_demo_ends_with_the_address_of_the_page_over_its_home(
     page.wait_for_function(shown, timeout=120_000)
     page.get_by_text("classes").first.click()
     expect(page.get_by_text("no objects: nobody is marked")).to_be_visible()
+    # The vehicles drive on from where they stood, and answers follow.
+    loaded = f"Date.parse('2026-06-19T23:59:30Z') + {SECONDS} * 1000"
+    later = f"() => fairwayPage.place.latest.get('vehicles') > {loaded} + 3000"
+    page.wait_for_function(later, timeout=120_000)
+    changes = "fairwayPage.app.get().chosen[0].changes"
+    told = f"() => {changes}.some(one => Date.parse(one.event_ts) > {loaded})"
+    page.wait_for_function(told, timeout=120_000)
     page.close()
 
     below = psutil.Process(live.pid).children(recursive=True)
-    live.terminate()
+    assert any("traffic.py" in " ".join(one.cmdline()) for one in below)
+    live.send_signal(signal.SIGINT)
     assert live.wait(timeout=120) == 0
     _, alive = psutil.wait_procs(below, timeout=60)
     assert alive == []
+    assert vehicles_go_on_evenly(demo_home)
+
+
+def vehicles_go_on_evenly(home: Path) -> bool:
+    """Whether no vehicle jumped where what was loaded ends and the drive goes on."""
+    from st_common.client.home_client import HomeClient
+
+    text = """
+        SELECT max(sqrt(((x - before_x) * 55600) ** 2 + ((y - before_y) * 111200) ** 2)) AS most_m FROM (
+            SELECT event_ts, x, y, lag(x) OVER each AS before_x, lag(y) OVER each AS before_y,
+                lag(event_ts) OVER each AS before_ts
+            FROM positions_vehicles WINDOW each AS (PARTITION BY object ORDER BY event_ts))
+        WHERE event_ts - before_ts BETWEEN INTERVAL 900 milliseconds AND INTERVAL 1100 milliseconds"""
+    (row,) = HomeClient(home).sql(text).table.to_pylist()
+    return 1 < row["most_m"] < 40
 
 
 @pytest.mark.parametrize(("ci", "watched"), [("", "True"), ("true", "False")])

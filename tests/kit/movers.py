@@ -134,14 +134,7 @@ def read_roads(path: Path) -> Roads:
 
 def drive(roads: Roads, *, vehicles: int, seconds: int, seed: int) -> Tracks:
     """So many vehicles for so many seconds, starting anywhere on the roads (on long edges more often)."""
-    rng = np.random.default_rng(seed)
-    kind = rng.choice(len(CLASSES), vehicles, p=CLASS_SHARES)
-    share = rng.uniform(SLOWEST[kind], FASTEST[kind])
-    edge = rng.choice(
-        len(roads.start), vehicles, p=roads.length_m / roads.length_m.sum()
-    )
-    offset_m = rng.uniform(0, roads.length_m[edge])
-    phase_ms = rng.integers(0, 1000, vehicles)
+    fleet = Fleet(roads, vehicles=vehicles, seed=seed)
     shape = (seconds, vehicles)
     x, y, speed, edges = (
         np.empty(shape),
@@ -150,18 +143,54 @@ def drive(roads: Roads, *, vehicles: int, seconds: int, seed: int) -> Tracks:
         np.empty(shape, np.int64),
     )
     for second in range(seconds):
-        along = offset_m / roads.length_m[edge]
-        x[second] = (
-            roads.x[roads.start[edge]] * (1 - along) + roads.x[roads.end[edge]] * along
-        )
-        y[second] = (
-            roads.y[roads.start[edge]] * (1 - along) + roads.y[roads.end[edge]] * along
-        )
-        speed[second], edges[second] = roads.speed_mps[edge] * share, edge
-        edge, offset_m = _one_second(roads, edge, offset_m, share, rng)
+        x[second], y[second] = fleet.places()
+        speed[second], edges[second] = fleet.speed_mps(), fleet.edge
+        fleet.go_on()
     return Tracks(
-        x=x, y=y, speed_mps=speed, edge=edges, phase_ms=phase_ms, kind=kind, share=share
+        x=x,
+        y=y,
+        speed_mps=speed,
+        edge=edges,
+        phase_ms=fleet.phase_ms,
+        kind=fleet.kind,
+        share=fleet.share,
     )
+
+
+class Fleet:
+    """Vehicles at one moment, which go on second by second: the same call gives the same ways, however long they are.
+
+    Attributes:
+        edge, phase_ms, kind, share: as in `Tracks`, per vehicle.
+    """
+
+    def __init__(self, roads: Roads, *, vehicles: int, seed: int) -> None:
+        rng = np.random.default_rng(seed)
+        self.kind = rng.choice(len(CLASSES), vehicles, p=CLASS_SHARES)
+        self.share = rng.uniform(SLOWEST[self.kind], FASTEST[self.kind])
+        weights = roads.length_m / roads.length_m.sum()
+        self.edge = rng.choice(len(roads.start), vehicles, p=weights)
+        self._offset_m = rng.uniform(0, roads.length_m[self.edge])
+        self.phase_ms = rng.integers(0, 1000, vehicles)
+        self._roads, self._rng = roads, rng
+
+    def places(self) -> tuple[np.ndarray, np.ndarray]:
+        """Where each is: longitudes and latitudes."""
+        roads, edge = self._roads, self.edge
+        along = self._offset_m / roads.length_m[edge]
+        x = roads.x[roads.start[edge]] * (1 - along) + roads.x[roads.end[edge]] * along
+        y = roads.y[roads.start[edge]] * (1 - along) + roads.y[roads.end[edge]] * along
+        return x, y
+
+    def speed_mps(self) -> np.ndarray:
+        """How fast each drives."""
+        return np.asarray(self._roads.speed_mps[self.edge] * self.share)
+
+    def go_on(self) -> None:
+        """Lets a second pass."""
+        self.edge, self._offset_m = _one_second(
+            self._roads, self.edge, self._offset_m, self.share, self._rng
+        )
 
 
 def write_csv(
@@ -179,7 +208,7 @@ def write_csv(
     degrees with 7 decimals. The file has vehicles x seconds good fixes, `double` repeated ones, and the bad rows.
     """
     flaws = flaws or Flaws()
-    lines = _lines(drive(roads, vehicles=vehicles, seconds=seconds, seed=seed))
+    lines = lines_of(drive(roads, vehicles=vehicles, seconds=seconds, seed=seed))
     rng, count = np.random.default_rng(seed + 1), len(lines)
     late = _some(rng, count, flaws.late)
     order = np.arange(count, dtype=float)
@@ -282,10 +311,15 @@ def _next_edge(roads: Roads, edge: np.ndarray, rng: np.random.Generator) -> np.n
     return np.asarray(first + np.where(back, (pick + 1) % count, pick))
 
 
-def _lines(tracks: Tracks) -> np.ndarray:
-    """The rows as bytes, in the order of time; object[seconds x vehicles]."""
+def lines_of(tracks: Tracks, *, first_s: int = 0) -> np.ndarray:
+    """The rows as bytes, in the order of time; object[seconds x vehicles].
+
+    Args:
+        tracks: where vehicles were.
+        first_s: the second of their way at which the tracks begin.
+    """
     seconds, vehicles = tracks.x.shape
-    when_ms = np.arange(seconds)[:, None] * 1000 + tracks.phase_ms
+    when_ms = (first_s + np.arange(seconds))[:, None] * 1000 + tracks.phase_ms
     order = np.argsort(when_ms, axis=None, kind="stable")
     vehicle = np.tile(np.arange(vehicles), seconds)[order]
     stamps = np.datetime_as_string(
