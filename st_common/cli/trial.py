@@ -15,13 +15,12 @@ from st_common.cli.arguments import (
     named_columns,
 )
 from st_common.errors import ConfigError
+from st_common.loopback import SERVE_PORT
 from st_common.memory import let_arrow_give_back
 from st_common.uncollected import uncollected
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from st_common.client.evaluation import Evaluation
+    from collections.abc import Mapping, Sequence
 
 _FILE = Annotated[
     str,
@@ -65,6 +64,28 @@ _LAYER = Annotated[
         help="A file of features for JOIN LAYER NAME, such as GeoJSON; may be given again.",
     ),
 ]
+_PAGE = Annotated[
+    bool,
+    typer.Option(
+        "--page",
+        help="Serve the page while the file is replayed into it, until Ctrl-C; show no changes here.",
+    ),
+]
+_PORT = Annotated[
+    int,
+    typer.Option(
+        min=0, max=65535, help="With --page: the port; 0 is any that is free."
+    ),
+]
+_SPEED = Annotated[
+    float | None,
+    typer.Option(
+        "--speed",
+        metavar="X",
+        help="With --page: how many times as fast as its times the file is replayed; "
+        "else so that it takes about two minutes.",
+    ),
+]
 
 
 def try_query(
@@ -82,6 +103,9 @@ def try_query(
     at: _AT = None,
     form: Form = "table",
     json_lines: JsonLines = False,
+    page: _PAGE = False,
+    port: _PORT = SERVE_PORT,
+    speed: _SPEED = None,
 ) -> None:
     """Try a query on a file: from nothing to the changes of its answer. No home is needed, and none is left.
 
@@ -89,6 +113,13 @@ def try_query(
     name of the file without its ending. What was guessed, and what is left out, is told on standard error.
     """
     let_arrow_give_back()
+    if page and (answer or at is not None or json_lines or form != "table"):
+        raise ConfigError(
+            "--page shows changes and answers on the page",
+            hint="leave out --answer, --at, --format and --json, or --page",
+        )
+    if speed is not None and not page:
+        raise ConfigError("--speed is of a replay", hint="add --page")
     with uncollected():  # all that is imported stays
         from st_common.cli.output import shown, write
         from st_common.client.evaluated_stream import Given
@@ -100,9 +131,16 @@ def try_query(
         settings=_settings(settings or []),
         layers=dict(_pair(one, "--layer", "zones=FILE") for one in layers or []),
     )
+    if page:
+        from st_common.cli.trial_page import serve_trial
+
+        serve_trial(
+            file, query, given, port=port, speed=speed, read=_tell, say=typer.echo
+        )
+        return
     form = "jsonl" if json_lines else form
     with evaluate_given(file, query, given) as seen:
-        _tell(seen)
+        _tell(seen.settings, seen.notes)
         if answer or at is not None:
             write(shown(seen.at(at).table.drop_columns(["geometry"]), form), form)
         else:
@@ -144,13 +182,12 @@ def _pair(text: str, option: str, example: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _tell(seen: "Evaluation") -> None:
+def _tell(table: "Mapping[str, Any]", notes: "Sequence[str]") -> None:
     """Says on standard error how records were read, and what should be looked at."""
-    table: Mapping[str, Any] = seen.settings
     columns = table.get("columns", {})
     parts = [f"{key} = {_named(name)}" for key, name in columns.items()]
     typer.echo(f"read as {table['format']}: {', '.join(parts)}", err=True)
-    for note in seen.notes:
+    for note in notes:
         typer.echo(f"note: {note}", err=True)
 
 

@@ -216,7 +216,7 @@ def _evaluated(
     of_layers = [
         note
         for layer, file in given.layers.items()
-        for note in _load(home, layer, Path(file), stream)
+        for note in load_layer(home, layer, Path(file), stream)
     ]
     own = QUERY if not isinstance(query, str) or is_select(query) else None
     registered = client.register(query, own).id.name
@@ -234,7 +234,7 @@ def _evaluated(
     )
 
 
-def _load(home: Home, layer: str, file: Path, stream: StreamSettings) -> list[str]:
+def load_layer(home: Home, layer: str, file: Path, stream: StreamSettings) -> list[str]:
     """Loads a layer in the stream's system, and says what was guessed and what is left out of it.
 
     Its tables take long to import, and most queries have none.

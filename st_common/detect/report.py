@@ -507,7 +507,7 @@ def source_to_toml(name: str, place: str) -> str:
 def _toml(value: Any) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int | float):
         return str(value)
     if isinstance(value, list):
         return f"[{', '.join(map(_toml, value))}]"
