@@ -35,8 +35,13 @@ const TYPES: Record<Tool, string> = {
 };
 const DIGITS = 7;
 const SIDES = 48; // of a circle, as it is drawn; its statement has centre and radius
+const START_KM = 0.00001; // of a circle of which there is only the centre
+const SLIP_PX = 8; // a finger that taps slips that far: no drag
 
-/** Begins what is dragged where the pointer was pressed, not where it was when that became a drag. */
+/**
+ * Begins what is dragged where the pointer was pressed, not where it was when that became a drag. A finger that taps
+ * comes from nowhere: its place is told as a move first, for a shape reaches as far as the last move.
+ */
 class Adapter extends TerraDrawMapLibreGLAdapter<LibreMap> {
     override register(callbacks: TerraDrawExtend.TerraDrawCallbacks): void {
         super.register({
@@ -44,6 +49,10 @@ class Adapter extends TerraDrawMapLibreGLAdapter<LibreMap> {
             onDragStart: (event, setDraggable) => {
                 callbacks.onDragStart(this._lastDrawEvent ?? event, setDraggable);
                 callbacks.onDrag(event, setDraggable);
+            },
+            onClick: (event) => {
+                callbacks.onMouseMove(event);
+                callbacks.onClick(event);
             },
         });
     }
@@ -62,15 +71,17 @@ export class Drawing {
         private readonly told: (shape: Shape) => void,
         private readonly done: () => void,
     ) {
-        const adapter = new Adapter({ map, coordinatePrecision: DIGITS });
+        const adapter = new Adapter({ map, coordinatePrecision: DIGITS, minPixelDragDistance: SLIP_PX });
         this.draw = new TerraDraw({ adapter, modes: modesOf(colour as HexColor) });
         this.draw.start();
         this.draw.on('change', (ids, type) => {
             if (type !== 'delete') ids.forEach((id) => this.tell(id));
         });
         this.draw.on('finish', (id, { action }) => {
-            this.tell(id);
-            if (action === 'draw') this.finish(id);
+            const isShape = this.tell(id);
+            if (action !== 'draw') return;
+            if (isShape) this.finish(id);
+            else if (this.tool !== null) this.begin(this.tool, this.width_m); // both clicks were at one place
         });
     }
 
@@ -113,11 +124,13 @@ export class Drawing {
         this.done();
     }
 
-    private tell(id: string | number | undefined): void {
+    /** Tells what a feature is as a shape; false: it is none. */
+    private tell(id: string | number | undefined): boolean {
         const feature = id === undefined ? undefined : this.draw.getSnapshotFeature(id);
-        if (feature === undefined || this.tool === null) return;
+        if (feature === undefined || this.tool === null) return false;
         const shape = shapeOf(feature, this.tool, this.width_m);
         if (shape !== null) this.told(shape);
+        return shape !== null;
     }
 }
 
@@ -125,7 +138,12 @@ function modesOf(colour: HexColor): ConstructorParameters<typeof TerraDraw>[0]['
     const area = { fillColor: colour, fillOpacity: 0.15, outlineColor: colour, outlineWidth: 2 };
     return [
         new TerraDrawRectangleMode({ styles: area, drawInteraction: 'click-move-or-drag' }),
-        new TerraDrawCircleMode({ styles: area, drawInteraction: 'click-move-or-drag', segments: SIDES }),
+        new TerraDrawCircleMode({
+            styles: area,
+            drawInteraction: 'click-move-or-drag',
+            segments: SIDES,
+            startingRadiusKilometers: START_KM,
+        }),
         new TerraDrawPolygonMode({ styles: area }),
         new TerraDrawLineStringMode({ styles: { lineStringColor: colour, lineStringWidth: 3 } }),
         new TerraDrawPointMode({ styles: { pointColor: colour, pointWidth: 6 } }),
@@ -179,6 +197,7 @@ export function shapeOf(feature: GeoJSONStoreFeatures, tool: Tool, width_m: numb
     const ring = geometry.coordinates[0] as Place[];
     const box = boxOf(ring);
     if (box[0] === box[2] || box[1] === box[3]) return null;
+    if (tool === 'circle' && properties['radiusKilometers'] === START_KM) return null;
     if (tool === 'rectangle') return { type: 'rectangle', box };
     if (tool === 'polygon') {
         const corners = withoutTwins(ring);
