@@ -133,3 +133,40 @@ def test_two_taps_at_one_place_are_no_shape_and_the_tool_stays(phone: Page, tool
     for place in (LOW, HIGH):
         phone.touchscreen.tap(*at(phone, *place))
     check(phone, tool)
+
+
+def box(page: Page, parts: str) -> dict[str, float]:
+    found = page.locator(parts).bounding_box()
+    assert found is not None, parts
+    return {**found, "end": found["y"] + found["height"]}
+
+
+def test_the_map_comes_first_and_the_legend_last(phone: Page):
+    header, view, tabs = (box(phone, one) for one in (".top", ".view", ".tabs"))
+    assert header["y"] == 0
+    assert header["height"] <= 56  # one line
+    assert view["y"] == header["end"]
+    assert view["height"] >= 0.55 * HEIGHT
+    assert tabs["y"] >= view["end"]
+    phone.get_by_role("tab", name="Server").tap()
+    expect(phone.get_by_role("region", name="Stream vehicles")).to_contain_text("lag")
+    phone.get_by_label("Legend").scroll_into_view_if_needed()
+    legend = box(phone, ".legend")
+    assert legend["y"] >= box(phone, ".panel")["end"]
+    assert legend["end"] == pytest.approx(HEIGHT, abs=1)
+    assert box(phone, ".view")["height"] == view["height"], "the map stays in sight"
+    assert box(phone, ".tabs")["y"] == pytest.approx(view["end"], abs=1)
+    assert phone.evaluate("() => document.documentElement.scrollWidth") <= WIDTH
+
+
+def test_what_is_known_of_an_object_leaves_the_map_in_sight(phone: Page):
+    phone.get_by_label("Find an object").fill("ferry")
+    phone.keyboard.press("Enter")
+    card = phone.get_by_role("region", name="Object ferry")
+    expect(card).to_contain_text("last fix")
+    card.get_by_role("button", name="Show").tap()
+    view, shown = box(phone, ".view"), box(phone, ".object")
+    assert shown["height"] <= 0.4 * view["height"] + 1
+    assert shown["end"] < view["y"] + view["height"] / 2, "the object is in the middle"
+    card.get_by_role("button", name="Close").tap()
+    expect(card).to_have_count(0)

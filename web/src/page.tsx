@@ -1,4 +1,4 @@
-// What is around the map: name and state above, panels beside, time below.
+// What is around the map: name and state above, panels beside it, time upon it; on a phone the map, panels, the legend.
 import type { JSX, TargetedKeyboardEvent } from 'preact';
 import { useState } from 'preact/hooks';
 import { app, latest_ms, setClock, setTheme, type Tab } from './app';
@@ -15,6 +15,7 @@ import { Queries } from './panels/queries';
 import { ServerSide } from './panels/server';
 import { Coordinates } from './parts/coordinates';
 import { Legend } from './parts/legend';
+import { useIsNarrow } from './parts/small';
 import { TimeBar } from './parts/timebar';
 import { askState } from './session';
 
@@ -140,6 +141,7 @@ function ClockChoice(): JSX.Element | null {
 
 function Header(): JSX.Element {
     const theme = useStore(app, (one) => one.theme);
+    const isNarrow = useIsNarrow();
     const other = theme === 'light' ? 'dark' : 'light';
     return (
         <header class="top">
@@ -147,7 +149,7 @@ function Header(): JSX.Element {
                 <img src={ICON} alt="" />
                 Fairway
             </h1>
-            <Summary />
+            {isNarrow ? null : <Summary />}
             <FindObject
                 stream={null}
                 label="Find an object"
@@ -177,8 +179,10 @@ function onTabKey(event: TargetedKeyboardEvent<HTMLElement>, tab: Tab): void {
 
 function Panels(): JSX.Element {
     const tab = useStore(app, (one) => one.tab);
+    const isNarrow = useIsNarrow();
     return (
         <aside class="side" aria-label="Panels">
+            {isNarrow ? <Summary /> : null}
             <div class="tabs" role="tablist" aria-label="Panels" onKeyDown={(event) => onTabKey(event, tab)}>
                 {TABS.map(([name, label]) => (
                     <button
@@ -195,6 +199,7 @@ function Panels(): JSX.Element {
                 ))}
             </div>
             <div class="panel" id="panel" role="tabpanel" aria-labelledby={`tab-${tab}`} tabIndex={-1}>
+                <h2 class="hush">{TABS.find(([name]) => name === tab)?.[1]}</h2>
                 {tab === 'queries' ? <Queries /> : tab === 'ask' ? <Ask /> : <ServerSide />}
             </div>
         </aside>
@@ -232,17 +237,17 @@ export function Page(): JSX.Element {
             <Banner />
             <UnknownPast />
             <main>
-                <div class="stage">
-                    <div class="view">
-                        <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
-                        <ObjectPanel />
-                        <FeaturePanel />
-                        <Coordinates />
-                        <TimeBar />
-                    </div>
+                <div class="view">
+                    <div id="map" role="region" aria-label="Map: arrows move it, + and − change its scale" />
+                    <ObjectPanel />
+                    <FeaturePanel />
+                    <Coordinates />
+                    <TimeBar />
+                </div>
+                <div class="below">
+                    <Panels />
                     <Legend />
                 </div>
-                <Panels />
             </main>
             <Said />
         </div>

@@ -186,7 +186,12 @@ function WindowField({ wish }: { wish: Wish }): JSX.Element {
 
 function JoinFields({ wish }: { wish: Wish }): JSX.Element {
     const layers = useStore(app, (one) => one.page?.layers) ?? [];
-    if (layers.length === 0) return <Notice>There is no layer yet: fairway layer load NAME FILE brings one.</Notice>;
+    if (layers.length === 0)
+        return (
+            <Notice>
+                There is no layer yet: <code>fairway layer load NAME FILE</code> brings one.
+            </Notice>
+        );
     const kinds = layers.find((one) => one.name === wish.layer)?.kinds ?? {};
     return (
         <div class="pair">
@@ -334,8 +339,8 @@ function PeriodChoice({ state, now_ms }: { state: Asking; now_ms: number }): JSX
 function NoStream(): JSX.Element {
     return (
         <Notice>
-            There is no stream yet: fairway check FILE --write NAME adds one, and fairway serve has it when it is
-            started again.
+            There is no stream yet: <code>fairway check FILE --write NAME</code> adds one, and{' '}
+            <code>fairway serve</code> has it when it is started again.
         </Notice>
     );
 }

@@ -3,7 +3,7 @@ import type { JSX } from 'preact';
 import { app, type Chosen } from '../app';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { SECOND_MS, sayDuration, sayInstant, sayNumber, sayTime } from '../data/times';
+import { SECOND_MS, sayDuration, sayInstant, sayNumber, sayTime, zoneShown } from '../data/times';
 import type { Change, Member, QueryState } from '../data/types';
 
 const MOST_CHANGES = 12;
@@ -20,7 +20,7 @@ export function sayValueOf(change: Change, kind: string): string {
     if (OF_GROUPS.includes(kind)) return sayNumber(value);
     if (kind === 'fence') return `${change.sign < 0 ? 'was in for' : 'in for'} ${sayDuration(value * SECOND_MS)}`;
     if (kind === 'incident') return `for ${sayDuration(value * SECOND_MS)}`;
-    return `stays in until ${sayTime(value * SECOND_MS)}`; // by its velocity: `valid_until` of a query
+    return `stays in until ${sayInstant(value * SECOND_MS)}`; // by its velocity: `valid_until` of a query
 }
 
 function ChangeLine({ change, query }: { change: Change; query: QueryState | undefined }): JSX.Element {
@@ -51,10 +51,13 @@ export function Changes({ one, query }: { one: Chosen; query: QueryState | undef
     const changes = recording === null ? one.changes : one.changes.filter(isPast);
     if (changes.length === 0) return null;
     return (
-        <ol class="changes" aria-label="Newest changes">
-            {changes.slice(0, MOST_CHANGES).map((change) => (
-                <ChangeLine key={change.id} change={change} query={query} />
-            ))}
-        </ol>
+        <>
+            <p class="quiet">Newest changes, times in {zoneShown()}</p>
+            <ol class="changes" aria-label="Newest changes">
+                {changes.slice(0, MOST_CHANGES).map((change) => (
+                    <ChangeLine key={change.id} change={change} query={query} />
+                ))}
+            </ol>
+        </>
     );
 }

@@ -15,7 +15,7 @@ export function FeaturePanel(): JSX.Element | null {
     return (
         <section class="object" aria-label={`Feature ${fid}`}>
             <header>
-                <h3>{String(properties['name'] ?? properties['kind'] ?? fid)}</h3>
+                <h2>{String(properties['name'] ?? properties['kind'] ?? fid)}</h2>
                 <button class="plain" aria-label="Close" onClick={() => app.set({ feature: null })}>
                     ✕
                 </button>

@@ -116,7 +116,7 @@ function Answers({ known, which }: { known: Known; which: Clicked }): JSX.Elemen
 }
 
 function Visits({ visits }: { visits: Known['visits'] }): JSX.Element {
-    if (visits.length === 0) return <Notice>No visit is known yet.</Notice>;
+    if (visits.length === 0) return <Notice>No visit is known yet: queries that are registered count them.</Notice>;
     return (
         <ol class="visits" aria-label="Its last visits">
             {visits.slice(0, 20).map((one) => {
@@ -158,9 +158,9 @@ function KnownParts({ known, which }: { known: Known; which: Clicked }): JSX.Ele
                     ['y', String(known.y ?? '–')],
                 ]}
             />
-            <h4>In answers</h4>
+            <h3>In answers</h3>
             <Answers known={known} which={which} />
-            <h4>Visits</h4>
+            <h3>Visits</h3>
             <Visits visits={known.visits} />
         </>
     );
@@ -202,7 +202,7 @@ function ObjectCard({ which }: { which: Clicked }): JSX.Element {
     return (
         <section class="object" aria-label={`Object ${which.name}`}>
             <header>
-                <h3>{which.name}</h3>
+                <h2>{which.name}</h2>
                 <button onClick={centre}>Show</button>
                 <button class="plain" aria-label="Close" onClick={() => app.set({ object: null })}>
                     ✕

@@ -3,9 +3,9 @@ import type { ComponentChildren, JSX } from 'preact';
 import { useEffect } from 'preact/hooks';
 import { app, isHidden, place } from '../app';
 import { getJson, pathOf } from '../data/api';
-import { addressOfPart } from '../data/recorded';
+import { addressOfPart, recording } from '../data/recorded';
 import { useStore } from '../data/store';
-import { msOf, sayDuration, sayInstant, sayNumber, sayRate, sayTime, withShownTimes } from '../data/times';
+import { msOf, sayDuration, sayInstant, sayNumber, sayRate, withShownTimes } from '../data/times';
 import type { Alert, LayerState, PageState, QueryState, StreamState } from '../data/types';
 import { sayKind } from '../kinds';
 import { Facts, Notice } from '../parts/small';
@@ -144,8 +144,21 @@ const sumOf = (queries: QueryState[], pick: (one: QueryState) => number | null):
 
 const perSecond = (per_min: number | null): number | null => (per_min === null ? null : per_min / 60);
 
+function NoQuery(): JSX.Element {
+    if (recording !== null) return <Notice>No query was registered.</Notice>;
+    return (
+        <Notice>
+            No query is registered.{' '}
+            <button class="link" onClick={() => app.set({ tab: 'ask' })}>
+                Draw the first one
+            </button>{' '}
+            on the map.
+        </Notice>
+    );
+}
+
 function QueryKinds({ queries }: { queries: QueryState[] }): JSX.Element {
-    if (queries.length === 0) return <Notice>No query is registered.</Notice>;
+    if (queries.length === 0) return <NoQuery />;
     return (
         <table class="kinds" aria-label="Queries by kind">
             <thead>
@@ -224,7 +237,7 @@ async function showIndex(streams: string[]): Promise<void> {
 }
 
 function Alerts({ alerts }: { alerts: Alert[] }): JSX.Element {
-    if (alerts.length === 0) return <p class="quiet">nothing</p>;
+    if (alerts.length === 0) return <Notice>Nothing yet. Warnings and errors of streams will stand here.</Notice>;
     return (
         <ol class="alerts">
             {alerts
@@ -232,8 +245,8 @@ function Alerts({ alerts }: { alerts: Alert[] }): JSX.Element {
                 .reverse()
                 .map((one) => (
                     <li key={`${one.ts}/${one.stream}/${one.text}`}>
-                        <time class="quiet" dateTime={one.ts} title={sayInstant(msOf(one.ts))}>
-                            {sayTime(msOf(one.ts))}
+                        <time class="quiet" dateTime={one.ts}>
+                            {sayInstant(msOf(one.ts))}
                         </time>{' '}
                         <b>{one.stream}</b>{' '}
                         <span class={one.level === 'error' ? 'minus' : ''}>{withShownTimes(one.text)}</span>
@@ -256,7 +269,10 @@ function Streams({ streams }: { streams: StreamState[] }): JSX.Element {
     return (
         <Part title="Streams">
             {streams.length === 0 ? (
-                <Notice>There is no stream: write one into conf/streams.toml.</Notice>
+                <Notice>
+                    There is no stream yet: <code>fairway check FILE --write NAME</code> adds one, and{' '}
+                    <code>fairway serve</code> has it when it is started again.
+                </Notice>
             ) : (
                 streams.map((one) => <StreamCard key={one.name} stream={one} />)
             )}
@@ -268,7 +284,9 @@ function Layers({ layers }: { layers: LayerState[] }): JSX.Element {
     return (
         <Part title="Layers">
             {layers.length === 0 ? (
-                <Notice>There is no layer: fairway layer load NAME FILE brings one.</Notice>
+                <Notice>
+                    There is no layer yet: <code>fairway layer load NAME FILE</code> brings one.
+                </Notice>
             ) : (
                 layers.map((one) => <Layer key={one.name} layer={one} />)
             )}
@@ -280,7 +298,10 @@ function Deliveries({ deliveries }: { deliveries: PageState['deliveries'] }): JS
     return (
         <Part title="Deliveries">
             {deliveries.length === 0 ? (
-                <p class="quiet">none</p>
+                <Notice>
+                    Nothing is delivered to others: a section of conf/deliveries.toml says to whom, and{' '}
+                    <code>fairway deliver NAME</code> does it.
+                </Notice>
             ) : (
                 deliveries.map((one, i) => <p key={i}>{sayRecord(one)}</p>)
             )}

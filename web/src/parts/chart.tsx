@@ -13,7 +13,8 @@ interface Line {
     values: (number | null)[];
 }
 
-const HEIGHT_PX = 96;
+const HEIGHT_PX = 112;
+const FONT = '12px system-ui';
 
 /** 14:05, and 14:05:30 where seconds matter; at midnight the day. */
 function sayTick(s: number): string {
@@ -23,7 +24,8 @@ function sayTick(s: number): string {
 }
 
 function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPlot.Options {
-    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: '11px system-ui' };
+    const axis = { stroke: ink, grid: { stroke: grid, width: 1 }, ticks: { show: false }, font: FONT };
+    const zone = { label: zoneShown(), labelSize: 16, labelFont: FONT };
     const steps = UPlot.paths.stepped!({ align: 1 });
     return {
         width,
@@ -33,7 +35,7 @@ function optionsOf(lines: Line[], width: number, ink: string, grid: string): UPl
         cursor: { show: false },
         scales: { y: { range: (_, least, most) => [Math.min(0, least ?? 0), Math.max(1, most ?? 1) * 1.1] } },
         axes: [
-            { ...axis, space: 64, size: 22, values: (_, splits) => splits.map(sayTick) },
+            { ...axis, ...zone, space: 64, size: 22, values: (_, splits) => splits.map(sayTick) },
             { ...axis, size: 36, space: 18, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000, 10000, 50000] },
         ],
         series: [

@@ -101,7 +101,13 @@ function Words({
     return (
         <ul id="words" role="listbox" aria-label="Words that may follow">
             {found.options.map((one, i) => (
-                <li key={one.text} role="option" aria-selected={i === at} onMouseDown={() => onTake(one)}>
+                <li
+                    key={one.text}
+                    id={`word-${i}`}
+                    role="option"
+                    aria-selected={i === at}
+                    onMouseDown={() => onTake(one)}
+                >
                     <b>{one.text}</b> <span>{one.about}</span>
                 </li>
             ))}
@@ -138,6 +144,7 @@ function closeAfterwards(close: () => void): void {
 export function Editor({ onEdit, ...told }: Props): JSX.Element {
     const ref = useRef<HTMLTextAreaElement>(null);
     const completion = useCompletion(onEdit);
+    const chosen = completion.found.options[completion.at];
     const onInput = (event: TargetedEvent<HTMLTextAreaElement>): void => {
         onEdit(event.currentTarget.value);
         void completion.ask(event.currentTarget);
@@ -153,8 +160,9 @@ export function Editor({ onEdit, ...told }: Props): JSX.Element {
                 aria-invalid={told.problem !== ''}
                 aria-describedby="problem"
                 aria-autocomplete="list"
-                aria-controls="words"
-                aria-expanded={completion.found.options.length > 0}
+                {...(chosen === undefined
+                    ? {}
+                    : { 'aria-controls': 'words', 'aria-activedescendant': `word-${completion.at}` })}
                 placeholder="Draw on the map, or write: SELECT * FROM …"
                 onInput={onInput}
                 onKeyDown={(event) => onKey(event, completion)}

@@ -1,9 +1,22 @@
 // Small parts that all panels are made of.
 import type { ComponentChildren, JSX, TargetedEvent } from 'preact';
-import { useEffect, useRef } from 'preact/hooks';
+import { useEffect, useState } from 'preact/hooks';
 import { useStore } from '../data/store';
 import { app } from '../app';
 import { LETTERS, QUERY_COLOURS } from '../map/colours';
+
+const NARROW = matchMedia('(width < 700px)'); // as the style sheet has it
+
+/** Whether the window is as narrow as a phone, where what lies side by side elsewhere lies one below the other. */
+export function useIsNarrow(): boolean {
+    const [isNarrow, setNarrow] = useState(NARROW.matches);
+    useEffect(() => {
+        const follow = (): void => setNarrow(NARROW.matches);
+        NARROW.addEventListener('change', follow);
+        return () => NARROW.removeEventListener('change', follow);
+    }, []);
+    return isNarrow;
+}
 
 /** The letter of a query in its colour. */
 export function Letter({ colour, label }: { colour: number; label?: string }): JSX.Element {
@@ -94,21 +107,6 @@ export function Choice({
             </select>
         </Field>
     );
-}
-
-/** A canvas of a fixed height that draws itself anew when its data or its width change. */
-export function useWidth(
-    onWidth: (width: number, element: HTMLDivElement) => void,
-    deps: unknown[],
-): { current: HTMLDivElement | null } {
-    const ref = useRef<HTMLDivElement>(null);
-    useEffect(() => {
-        const element = ref.current!;
-        const seen = new ResizeObserver(() => onWidth(element.clientWidth, element));
-        seen.observe(element);
-        return () => seen.disconnect();
-    }, deps);
-    return ref;
 }
 
 /** Names and values, one a line. */

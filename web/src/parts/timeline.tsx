@@ -24,7 +24,7 @@ const whoOf = (stay: Stay): string => (stay.partner === null ? stay.object : `${
 const lengthOf = (stay: Stay): string => sayDuration(stay.to_ms - stay.from_ms);
 
 function titleOf(stay: Stay, dwell_ms: number | null): string {
-    const end = stay.isOpen ? 'and is still in' : `to ${sayTime(stay.to_ms)}`;
+    const end = stay.isOpen ? 'and is still in' : `to ${sayInstant(stay.to_ms)}`;
     const short = isShort(stay, dwell_ms) ? ', less than the dwell' : '';
     return `${whoOf(stay)}: ${lengthOf(stay)}, from ${sayInstant(stay.from_ms)} ${end}${short}`;
 }
