@@ -28,12 +28,12 @@ from tests.kit.page_home import (
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
 OBJECTS = VEHICLES + 3  # and three trucks
-MAP = "map=24.9447,60.1706,16.3"
+MAP = "map=24.9447,60.1706,16.3&query="  # no query is chosen by itself
 PICTURES = os.environ.get("FAIRWAY_PICTURES")
 """Where pictures for the documentation go, when they are wanted."""
 
 
-def open_page(page: Page, served: Served, address: str = "") -> None:
+def open_page(page: Page, served: Served, address: str = "query=") -> None:
     """Opens it, and waits until the map shows all objects."""
     page.goto(f"{served.url}/#{address}")
     until(

@@ -25,7 +25,7 @@ engine = "local"
 latest_flush_s = 1
 """
 SIZES = {"desktop": (1280, 800), "phone": (390, 844)}
-MAP = "map=24.9447,60.1706,16.3"
+MAP = "map=24.9447,60.1706,16.3&query="  # no query is chosen by itself
 LATER = YESTERDAY.replace(hour=12)
 PAST = f"{YESTERDAY:%Y-%m-%d}T10:30:00Z"
 FOUND = """async () => {

@@ -19,7 +19,7 @@ pytestmark = [
     pytest.mark.timeout(600),
     pytest.mark.spec("P10", "X2"),
 ]
-MAP = "map=24.9447,60.1706,16.3"
+MAP = "map=24.9447,60.1706,16.3&query="  # no query is chosen by itself
 NOON = "at=2026-06-19T11:30:00Z"
 BERLIN, NEWFOUNDLAND = "Europe/Berlin", "America/St_Johns"
 in_berlin = pytest.mark.parametrize("page_in", [BERLIN], indirect=True)

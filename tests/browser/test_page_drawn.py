@@ -48,7 +48,7 @@ max_ahead_s = "off"
 engine = "local"
 group = "plan"
 """
-MAP = "map=24.945,60.171,15.5"
+MAP = "map=24.945,60.171,15.5&query="  # no query is chosen by itself
 BEGIN = TODAY + timedelta(hours=10)
 STEPS = 20
 STREET, NORTH = 60.17, (24.9475, 60.1715)

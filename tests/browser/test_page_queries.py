@@ -46,6 +46,13 @@ def queries(served: Served) -> Iterator[None]:
 def put(served: Served, name: str, text: str) -> None:
     told = httpx.put(f"{served.url}/v1/queries/{name}", content=text, timeout=60)
     told.raise_for_status()
+    wait(lambda: is_told(served, name), "the page is told of the query")
+
+
+def is_told(served: Served, name: str) -> bool:
+    """Whether the page's state has a query: pages that ask within a second are told the same."""
+    rows = served.get("/page/state")["queries"]
+    return any(one["name"] == name for one in rows)
 
 
 def figures(served: Served, name: str) -> dict:

@@ -25,7 +25,7 @@ max_ahead_s = "off"
 engine = "local"
 latest_flush_s = 1
 """
-MAP = "map=24.945,60.171,15.5"
+MAP = "map=24.945,60.171,15.5&query="  # no query is chosen by itself
 WHEN = TODAY + timedelta(hours=10)
 WIDTH, HEIGHT = 390, 844
 LOW, HIGH = (24.9440, 60.1705), (24.9460, 60.1715)
