@@ -226,7 +226,7 @@ def test_the_legend_explains_what_is_on_the_map_now(browser: Browser, cars: Serv
     httpx.put(
         f"{cars.url}/v1/queries/near", content=near, timeout=60
     ).raise_for_status()
-    with opened(browser, cars, f"map={lon},{lat},14") as (page, _):
+    with opened(browser, cars, f"map={lon},{lat},14&query=") as (page, _):
         wait_for(page, "cars", 3)
         legend = page.get_by_label("Legend")
         expect(legend).to_contain_text("object")

@@ -105,6 +105,9 @@ def cluster_at(
         master_process = stack.enter_context(begun)
         log = folder / "master.log"
         wait_for(lambda: answers(f"http://127.0.0.1:{page}/json/"), log.read_text)
+        # Its page listens before its REST interface does.
+        asked = f"http://127.0.0.1:{rest}/v1/submissions/status/none"
+        wait_for(lambda: answers(asked), log.read_text)
         yield Cluster(
             master=f"spark://127.0.0.1:{port}",
             rest=f"http://127.0.0.1:{rest}",
