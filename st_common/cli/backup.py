@@ -55,6 +55,7 @@ def _write(folder: Path, done: "BackedUp") -> None:
     for problem in (*done.unread, *done.problems):
         typer.echo(f"WRONG {problem}")
     if done.unread:
-        raise typer.Exit(FairwayError.exit_code)
+        which = f"{count} table{'s' * (count != 1)} of {folder} cannot be read"
+        raise FairwayError(which, hint="the lines with WRONG say which and why")
     if done.problems:
         raise typer.Exit(1)
