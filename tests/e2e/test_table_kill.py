@@ -31,7 +31,8 @@ from fairway import connect
 with connect(sys.argv[1]) as client:
     zones = client.table("zones")
     for number in range(int(sys.argv[2]), 400):
-        ring = [[number - 0.1, -1], [number + 0.1, -1], [number + 0.1, 1], [number - 0.1, -1]]
+        west, east = number - 0.25, number + 0.25  # the car is well inside
+        ring = [[west, -1], [east, -1], [east, 1], [west, 1], [west, -1]]
         shape = {"type": "Polygon", "coordinates": [ring]}
         zones.put({"type": "Feature", "geometry": shape, "properties": {"name": f"c{number}"}})
         print("put", number, flush=True)

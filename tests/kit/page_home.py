@@ -32,6 +32,10 @@ engine = "local"
 moving = true
 latest_flush_s = 1
 """
+PATIENT = "[server]\n" + "".join(
+    f"{kind}_s = 600\n" for kind in ("ask", "read", "register")
+)
+"""What answers in a process of its own gives way to browsers, and gets little of a machine that is busy."""
 HEADER = "object_id,event_ts,x,y,class,speed_mps"
 DEPOT = (24.9432, 60.1700, 24.9462, 60.1712)
 """West, south, east, north: what tests draw."""
@@ -145,6 +149,8 @@ def serve_home(folder: Path, settings: str) -> Iterator[Served]:
     conf = folder / "home" / "conf"
     conf.mkdir(parents=True, exist_ok=True)
     (conf / "streams.toml").write_text(settings)
+    if not (conf / "operations.toml").exists():
+        (conf / "operations.toml").write_text(PATIENT)
     served = Served(folder, free_port())
     served.start()
     try:
@@ -159,6 +165,7 @@ def make_home(folder: Path) -> Iterator[Served]:
     conf = folder / "home" / "conf"
     conf.mkdir(parents=True)
     (conf / "streams.toml").write_text(SETTINGS)
+    (conf / "operations.toml").write_text(PATIENT)
     (conf / "layers.toml").write_text((ROOT / "conf" / "layers.toml").read_text())
     extract = _extract()
     _load(folder, extract, "places", "park,forest,building,water,stop")
