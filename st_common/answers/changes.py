@@ -73,6 +73,7 @@ def stream_changes(
     query: str | None = None,
     *,
     since: int | None = None,
+    begin: datetime | None = None,
     until: datetime | None = None,
 ) -> pa.Table:
     """The changes of a stream, or of one query on it, with the columns of the contract `changes`.
@@ -85,6 +86,7 @@ def stream_changes(
         stream: the stream.
         query: only changes of this query, by its registered name.
         since: only changes behind this position of the log.
+        begin: only changes with event times from then on; with a time zone.
         until: only changes with event times up to then; with a time zone.
 
     Returns:
@@ -97,6 +99,8 @@ def stream_changes(
     wanted: list[tuple[str, str, Any]] = [
         ("position", ">", -1 if since is None else since)
     ]
+    if begin is not None:
+        wanted.append(("event_ts", ">=", begin))
     if until is not None:
         wanted.append(("event_ts", "<=", until))
     if query is not None:

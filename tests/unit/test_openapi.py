@@ -71,6 +71,8 @@ ASKED = [
             ("/v1/answers/{query}", f"?at={THEN}"),
             ("/v1/explain/{query}", ""),
             ("/page/shapes/{query}", ""),
+            ("/page/shapes/{query}", f"?at={THEN}"),
+            ("/page/changes/{query}", f"?{SPAN}"),
             ("/v1/verify/{query}", ""),
         )
         if path != "/v1/verify/{query}"

@@ -156,6 +156,26 @@ def test_visits_are_the_longest_or_the_newest_of_a_query_or_an_object(client, en
     assert quoted.json()["rows"] == []
 
 
+def test_the_last_changes_up_to_a_time_are_told_and_nothing_later(client, engine):
+    client.put("/v1/queries/zone", content=ZONE)
+    steps = ((1, 50), (2, 5), (4, 50), (6, 5))
+    post(client, "ships", "".join(fix("a", second, x, 1) for second, x in steps))
+    engine.work()
+
+    def known(to, **more):
+        answer = told(client, "/page/changes/zone", to=at(to), **more)
+        causes = [(one["cause"], one["event_ts"][17:19]) for one in answer["rows"]]
+        return answer["entered"], answer["left"], causes
+
+    assert known(1) == (0, 0, [])
+    assert known(3) == (1, 0, [("enter", "02")])
+    assert known(5) == (1, 1, [("leave", "04"), ("enter", "02")])
+    assert known(7, limit=1) == (2, 1, [("enter", "06")])
+    assert known(7, **{"from": at(5)}) == (1, 0, [("enter", "06")])
+    assert client.get("/page/changes/zone").status_code == 400
+    assert client.get("/page/changes/none", params={"to": at(1)}).status_code == 404
+
+
 def test_objects_of_the_past_come_as_those_of_now(client, engine):
     post(client, "ships", fix("a", 1, 1, 1) + fix("a", 5, 2, 2) + fix("b", 9, 3, 3))
     engine.work()

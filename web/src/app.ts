@@ -2,7 +2,7 @@
 import type { Clicked, ClickedFeature, Drawing, MapView } from './map/view';
 import type { Theme } from './map/colours';
 import type { Followed } from './data/follow';
-import type { Change, Member, PageState, Shapes } from './data/types';
+import type { Change, ChangesBefore, Member, PageState, Shapes } from './data/types';
 import { Store } from './data/store';
 import { type Clock, showBy } from './data/times';
 
@@ -17,6 +17,7 @@ export interface Chosen {
     words: string;
     members: Member[];
     changes: Change[]; // the newest first
+    before: ChangesBefore | null; // of the moment of the past that is looked at; null: not known
     entered: number;
     left: number;
     series: [number[], number[]]; // seconds, members

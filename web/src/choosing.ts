@@ -5,7 +5,7 @@ import { Follower } from './data/follow';
 import { applyTo, membersOf, type Members } from './data/members';
 import { recordedSeries, recording } from './data/recorded';
 import { isoOf } from './data/times';
-import type { Change, Member, Place, Shapes } from './data/types';
+import type { Change, ChangesBefore, Member, Place, Shapes } from './data/types';
 import { forgetNotices, noteChanges } from './notices';
 import type { Marked } from './map/objects';
 
@@ -63,6 +63,7 @@ export function choose(name: string): void {
         words: '',
         members: [],
         changes: [],
+        before: null,
         entered: 0,
         left: 0,
         series: [[], []],
@@ -103,9 +104,13 @@ function follow(name: string): Follower {
     });
 }
 
-/** Asks anew who is in each query that is chosen, now or at the moment that is looked at. */
-export function askAnswers(): void {
-    for (const { name } of app.get().chosen) void askAnswer(name);
+/** Asks anew who is in each query that is chosen, now or at the moment that is looked at, one after the other. */
+export async function askAnswers(): Promise<void> {
+    const { at_ms, chosen } = app.get();
+    for (const { name } of chosen) {
+        if (app.get().at_ms !== at_ms) return; // that moment is looked at no more
+        await askAnswer(name);
+    }
 }
 
 async function askAnswer(name: string): Promise<void> {
@@ -113,13 +118,14 @@ async function askAnswer(name: string): Promise<void> {
     const at = at_ms === null ? null : isoOf(at_ms);
     const meanwhile: Change[] = [];
     asked.set(name, meanwhile);
-    void askShapes(name);
+    if (at === null) void askShapes(name);
     try {
         const answer = await getJson<Answer>(pathOf(['v1', 'answers', name], { at }));
         if (app.get().at_ms !== at_ms || !isChosen(name)) return;
         members.set(name, membersOf(answer.rows));
         meanwhile.forEach((one) => applyTo(members.get(name)!, one));
         showMembers(name, { isAnswered: true, refused: '' });
+        if (at !== null) await askBefore(name, at);
     } catch (error) {
         update(name, { refused: wordsOf(error) });
     } finally {
@@ -127,9 +133,21 @@ async function askAnswer(name: string): Promise<void> {
     }
 }
 
-async function askShapes(name: string): Promise<void> {
+/** Asks what changed before a moment of the past, and how what moves or is met looked then. */
+async function askBefore(name: string, at: string): Promise<void> {
+    if (recording !== null) return; // a report has its changes and shapes
+    const before = await getJson<ChangesBefore>(pathOf(['page', 'changes', name], { to: at }));
+    update(name, { before });
+    const shapes = app.get().chosen.find((one) => one.name === name)?.shapes ?? null;
+    const isStill = (one: Shapes['features'][number]): boolean =>
+        one.properties.role !== 'partner' && one.properties.follows === null;
+    if (shapes === null || queryOf(name)?.kind === 'join' || !(shapes?.features ?? []).every(isStill))
+        await askShapes(name, at);
+}
+
+async function askShapes(name: string, at: string | null = null): Promise<void> {
     try {
-        const shapes = await getJson<Shapes>(pathOf(['page', 'shapes', name]));
+        const shapes = await getJson<Shapes>(pathOf(['page', 'shapes', name], { at }));
         update(name, { shapes });
     } catch {
         update(name, { shapes: null }); // a query without a region, or dropped meanwhile

@@ -12,7 +12,7 @@ import { beginChoosing, chooseLiveliest } from './liveliest';
 const STATE_MS = 2000;
 const LIVE_MS = 1000;
 const COURSES_MS = 5000;
-const PAST_MS = 600;
+export const PAST_MS = 600; // how long objects glide to a moment that was chosen
 
 const cursors = new Map<string, string>();
 let firstLayer: string | null = null;
@@ -133,11 +133,13 @@ function forgetObjects(name: string): void {
 }
 
 let asked_ms: number | null = null;
+let glide_ms = PAST_MS;
 let isAsking = false;
 
-/** Shows where objects were; while one moment is asked for, the newest of all others waits. */
-export async function showPast(at_ms: number): Promise<void> {
+/** Shows where objects were, who glide there; while one moment is asked for, the newest of all others waits. */
+export async function showPast(at_ms: number, takes_ms: number): Promise<void> {
     asked_ms = at_ms;
+    glide_ms = takes_ms;
     if (isAsking) return;
     isAsking = true;
     try {
@@ -163,7 +165,7 @@ async function showStreamsAt(at_ms: number): Promise<string[]> {
         try {
             const news = unpackPositions(await getBytes(pathOf(['page', 'past', name], { at: isoOf(at_ms) })));
             if (app.get().at_ms === null) break;
-            takeObjects(name, news, PAST_MS);
+            takeObjects(name, news, glide_ms);
         } catch (error) {
             if (app.get().at_ms === null) break;
             forgetObjects(name); // they are where they are now: not what the map says that it shows

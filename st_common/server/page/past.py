@@ -1,5 +1,6 @@
-"""What was: objects at a time, the way of one, visits; and the regions by which a stream is stored."""
+"""What was: objects at a time, changes up to one, ways, visits; and the regions by which a stream is stored."""
 
+import json
 from collections import Counter
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -24,16 +25,23 @@ from st_common.errors import ConfigError
 from st_common.partitioning.regions import Regions, assign
 from st_common.partitioning.shown import rectangles_of
 from st_common.partitioning.store import newest_rows, regions_of
+from st_common.query.lookup import find
 from st_common.server.endpoint import AT, LIMIT, NEEDED_STREAM, Endpoint
 from st_common.server.page.frame import frame_of
 from st_common.server.page.live import MEDIA, iso, packed
 from st_common.server.page.readers import Lives, live_places
-from st_common.server.parameters import ANY_TEXT, Parameters, known_stream
+from st_common.server.parameters import (
+    ANY_TEXT,
+    Parameters,
+    known_query,
+    known_stream,
+)
 from st_common.server.parameters import TIME as WHEN
 from st_common.server.replies import GEOJSON, plain_rows, value_reply
 from st_common.server.schemas import (
     FEATURES,
     NUMBER,
+    ROWS,
     TEXT,
     TIME,
     WHOLE,
@@ -47,6 +55,7 @@ Ints = npt.NDArray[np.int64]
 _WORLD = np.array([-180.0, -85.0, 180.0, 85.0])
 _MOST_FIXES, _FIXES = 50_000, 5000
 _MOST_VISITS, _VISITS = 5000, 100
+_MOST_CHANGES, _CHANGES = 1000, 12
 _MOST_PLACES, _PLACES = 10_000, 3000
 _DIGITS = 7  # of degrees: a centimetre
 _HOUR = timedelta(hours=1)
@@ -107,6 +116,50 @@ def page_past(asked: Parameters) -> Response:
         speed=unknown,
     )
     return Response(packed(header, moved, frame_of(asked, stream)), media_type=MEDIA)
+
+
+@Endpoint(
+    "GET",
+    "/page/changes/{query}",
+    an_object(
+        **{"from": TIME, "to": TIME},
+        query=TEXT,
+        entered=WHOLE,
+        left=WHOLE,
+        rows=ROWS,
+    ),
+    params=(_FROM, replace(_TO, is_required=True), LIMIT),
+    apart="read",
+)
+def page_changes(asked: Parameters) -> Response:
+    """The last changes of an answer between two times, the newest first, and how many came and left.
+
+    By default during the hour before the last time. Each is as `/v1/changes` tells it.
+    """
+    from st_common.answers.changes import stream_changes, streams_of
+    from st_common.answers.outlets import Outlet
+    from st_common.delivery.message import messages
+
+    home, query = asked.place.home, find(asked.place.home, known_query(asked)).name
+    until = asked.params["to"]
+    since = asked.params.get("from") or until - _HOUR
+    most = _bounded(asked, _CHANGES, _MOST_CHANGES)
+    signs: Counter[int] = Counter()
+    told: list[dict[str, Any]] = []
+    for stream in streams_of(home, query):
+        rows = stream_changes(home, stream, query, begin=since, until=until)
+        passed = Outlet(home, stream).passed(rows)
+        signs.update(passed["sign"].to_pylist())
+        last = passed.slice(max(len(passed) - most, 0))
+        told += [json.loads(line) for line in messages(last, stream).lines]
+    told.sort(key=_told_at, reverse=True)
+    about = {"query": query, "from": since, "to": until}
+    counts = {"entered": signs[1], "left": signs[-1]}
+    return value_reply({**about, **counts, "rows": told[:most]})
+
+
+def _told_at(change: dict[str, Any]) -> tuple[str, int, int]:
+    return change["event_ts"], change["position"], change["seq"]
 
 
 @Endpoint(

@@ -1,7 +1,7 @@
 """The regions of a query as the map draws them: where they are now, and with which object they go."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import shapely
 from starlette.responses import Response
 
 from st_common.answers.answers import answered
-from st_common.answers.live_places import LivePlaces
+from st_common.answers.history import object_at
 from st_common.config.stream import StreamSettings
 from st_common.layers.rows import shapes_of
 from st_common.layers.table import AT_HOME, newest_version, read_rows
@@ -20,7 +20,7 @@ from st_common.query.plan import Plan
 from st_common.regions.combined_shapes import drawn_shape
 from st_common.regions.region import AroundObject, MovingRegion, Region
 from st_common.regions.registry import still
-from st_common.server.endpoint import Endpoint
+from st_common.server.endpoint import AT, Endpoint
 from st_common.server.page.frame import Frame, frame_of
 from st_common.server.page.known import layer_frame
 from st_common.server.page.readers import live_places
@@ -35,23 +35,46 @@ from st_common.server.schemas import FEATURES
 
 MOST_PARTNERS = 200
 _Feature = dict[str, Any]
+_Where = Callable[[str], tuple[float, float] | None]
 
 
-@Endpoint("GET", "/page/shapes/{query}", FEATURES, gives=GEOJSON, lane="page")
+@Endpoint(
+    "GET",
+    "/page/shapes/{query}",
+    FEATURES,
+    params=(AT,),
+    gives=GEOJSON,
+    lane="page",
+    apart_with={"at": "read"},
+    is_on_map=True,
+)
 def shapes(asked: Parameters) -> Response:
-    """The regions of a query where they are now, and the features in its answer."""
+    """The regions of a query and the features in its answer, as they are now or were at a time."""
     row = find(asked.place.home, known_query(asked))
     if row.plan is None:
         raise AbsentError(f"query {row.name!r} was dropped")
     stream, plan = known_stream(asked, row.stream), row.plan
-    live, frame = live_places(asked, stream), frame_of(asked, stream)
+    where, frame = _where(asked, stream), frame_of(asked, stream)
     features = [
-        *(_region(one, stream, live, frame) for one in _regions(plan)),
-        *_centres(plan, live, frame),
+        *(_region(one, stream, where, frame) for one in _regions(plan)),
+        *_centres(plan, where, frame),
         *_partners(asked, row.name, plan),
     ]
     shown = {"type": "FeatureCollection", "features": features}
     return value_reply(shown, media=GEOJSON)
+
+
+def _where(asked: Parameters, stream: StreamSettings) -> _Where:
+    """What says where an object is, or was at the time that is asked about; None of one that is nowhere."""
+    at = asked.params.get("at")
+    if at is None:
+        return live_places(asked, stream).place_of
+
+    def then(name: str) -> tuple[float, float] | None:
+        rows = object_at(asked.place.home, stream, name, at).to_pylist()
+        return (rows[0]["x"], rows[0]["y"]) if rows else None
+
+    return then
 
 
 def _regions(plan: Plan) -> Iterator[Region]:
@@ -62,13 +85,13 @@ def _regions(plan: Plan) -> Iterator[Region]:
 
 
 def _region(
-    region: Region, stream: StreamSettings, live: LivePlaces, frame: Frame
+    region: Region, stream: StreamSettings, where: _Where, frame: Frame
 ) -> _Feature:
-    """A region where it is now; without a shape while an object that it goes with is nowhere."""
+    """A region where it is; without a shape while an object that it goes with is nowhere."""
     region = region.in_units(stream.unit_m)
     shape, follows, at = None, None, None
     if isinstance(region, MovingRegion):
-        places = {name: live.place_of(name) for name in region.focals}
+        places = {name: where(name) for name in region.focals}
         known = {name: one for name, one in places.items() if one is not None}
         if isinstance(region, AroundObject):
             follows, at = region.focal, known.get(region.focal)
@@ -80,19 +103,19 @@ def _region(
     return _feature("region", shape, frame, follows=follows, at=at)
 
 
-def _centres(plan: Plan, live: LivePlaces, frame: Frame) -> Iterator[_Feature]:
+def _centres(plan: Plan, where: _Where, frame: Frame) -> Iterator[_Feature]:
     places = () if plan.neighbours is None else places_of(plan.neighbours)
     for place in places:
-        at = _place(place, live)
+        at = _place(place, where)
         shape = None if at is None else shapely.Point(at)
         moves = at if place.focal is not None else None
         yield _feature("centre", shape, frame, follows=place.focal, at=moves)
 
 
-def _place(place: Place, live: LivePlaces) -> tuple[float, float] | None:
+def _place(place: Place, where: _Where) -> tuple[float, float] | None:
     if place.focal is None:
         return place.x, place.y
-    return live.place_of(place.focal)
+    return where(place.focal)
 
 
 def _partners(asked: Parameters, query: str, plan: Plan) -> Iterator[_Feature]:
@@ -101,7 +124,9 @@ def _partners(asked: Parameters, query: str, plan: Plan) -> Iterator[_Feature]:
     version = None if join is None else newest_version(home, join.layer)
     if join is None or version is None:
         return
-    partners = pc.unique(answered(home, query).rows["partner"]).drop_null()
+    partners = pc.unique(
+        answered(home, query, asked.params.get("at")).rows["partner"]
+    ).drop_null()
     fids = partners.slice(0, MOST_PARTNERS).to_pylist()
     rows = read_rows(
         home,

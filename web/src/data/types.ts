@@ -103,6 +103,14 @@ export interface Change {
     fields?: Record<string, unknown> | null;
 }
 
+/** The last changes up to a moment, the newest first, and how many came and left in the hour before. */
+export interface ChangesBefore {
+    to: string;
+    entered: number;
+    left: number;
+    rows: Change[];
+}
+
 /** A row of an answer: a member, and where it was last. */
 export interface Member {
     object: string;

@@ -75,7 +75,9 @@ function FollowState({ one }: { one: Chosen }): JSX.Element | null {
 /** How many were in, over the time that somebody looks. */
 function Counts({ one, isGroup }: { one: Chosen; isGroup: boolean }): JSX.Element | null {
     const theme = useStore(app, (state) => state.theme);
+    const isNow = useStore(app, (state) => state.at_ms) === null || recording !== null;
     const [times, values] = one.series;
+    if (!isNow) return null; // it is of what came since
     if (!(times.at(-1)! - times[0]! >= 1)) return null;
     const line = { label: one.name, colour: QUERY_COLOURS[theme][one.colour]!, values };
     return (
@@ -101,12 +103,26 @@ function News({ one }: { one: Chosen }): JSX.Element {
     );
 }
 
+/** What came and left, while somebody looks, or in the hour before a moment of the past. */
+function CameAndLeft({ one }: { one: Chosen }): JSX.Element {
+    const at_ms = useStore(app, (state) => state.at_ms);
+    const isNow = at_ms === null || recording !== null;
+    const isKnown = one.before !== null && at_ms !== null && Date.parse(one.before.to) <= at_ms;
+    const counted = isNow ? one : isKnown ? one.before : null;
+    const since = recording !== null ? 'in all of the report' : isNow ? 'since you opened it' : 'in the hour before';
+    return (
+        <>
+            <span class="plus">+{sayNumber(counted?.entered)}</span>{' '}
+            <span class="minus">−{sayNumber(counted?.left)}</span> {since}
+        </>
+    );
+}
+
 function CardFigures({ one, isGroup }: { one: Chosen; isGroup: boolean }): JSX.Element {
     return (
         <p class="figures">
             <b>{one.isAnswered ? sayNumber(one.members.length) : '–'}</b> {isGroup ? 'groups' : 'in'} ·{' '}
-            <span class="plus">+{sayNumber(one.entered)}</span> <span class="minus">−{sayNumber(one.left)}</span>{' '}
-            {recording === null ? 'since you opened it' : 'in all of the report'}
+            <CameAndLeft one={one} />
         </p>
     );
 }

@@ -47,8 +47,10 @@ function ChangeLine({ change, query }: { change: Change; query: QueryState | und
 
 export function Changes({ one, query }: { one: Chosen; query: QueryState | undefined }): JSX.Element | null {
     const at_ms = useStore(app, (state) => state.at_ms);
+    // Of the past those that were known then: what came since is left out, also while the server is asked.
     const isPast = (change: Change): boolean => at_ms === null || Date.parse(change.event_ts) <= at_ms;
-    const changes = recording === null ? one.changes : one.changes.filter(isPast);
+    const told = at_ms === null || recording !== null ? one.changes : (one.before?.rows ?? []);
+    const changes = told.filter(isPast);
     if (changes.length === 0) return null;
     return (
         <>

@@ -1,9 +1,10 @@
 // One object: all that is known of it, its way, its visits, and why it is in an answer.
 import type { JSX } from 'preact';
-import { useEffect, useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 import { app, place } from '../app';
 import { choose, isChosen } from '../choosing';
 import { getJson, pathOf, wordsOf } from '../data/api';
+import { Newest } from '../data/newest';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
 import { isoOf, msOf, sayDuration, sayInstant, sayNumber, withShownTimes } from '../data/times';
@@ -37,20 +38,23 @@ interface Shown {
 function useKnown(which: Clicked, at_ms: number | null): Shown {
     const at = at_ms === null || recording !== null ? null : isoOf(at_ms);
     const [state, setState] = useState<Shown>({ known: null, words: '', at_ms });
+    const newest = useRef(new Newest());
     useEffect(() => {
         let isOver = false;
         const ask = async (): Promise<void> => {
             try {
                 const known = await getJson<Known>(pathOf(['page', 'object', which.stream, which.name], { at }));
-                if (!isOver) setState({ known, words: '', at_ms });
+                // A replay may be a moment further by now: the card says as of when it is.
+                if (!isOver || (at_ms !== null && isShown(which, at_ms))) setState({ known, words: '', at_ms });
             } catch (error) {
                 // Of another moment nothing is shown that was not so then.
                 const kept = (before: Shown): Known | null => (at === null ? before.known : null);
                 if (!isOver) setState((before) => ({ known: kept(before), words: wordsOf(error), at_ms }));
             }
         };
-        const first = setTimeout(() => void ask(), at === null ? 0 : SETTLED_MS);
-        const timer = at === null ? setInterval(() => void ask(), AGAIN_MS) : undefined;
+        const askSoon = (): void => newest.current.ask(ask);
+        const first = setTimeout(askSoon, at === null ? 0 : SETTLED_MS);
+        const timer = at === null ? setInterval(askSoon, AGAIN_MS) : undefined;
         return () => {
             isOver = true;
             clearTimeout(first);
@@ -60,13 +64,24 @@ function useKnown(which: Clicked, at_ms: number | null): Shown {
     return state;
 }
 
+/** Whether an object is looked at, and as of a moment nothing before it: what is later is not shown. */
+function isShown(which: Clicked, at_ms: number | null): boolean {
+    const { object, at_ms: now_ms } = app.get();
+    const isSame = object?.name === which.name && object.stream === which.stream;
+    return isSame && (at_ms === null ? now_ms === null : now_ms !== null && at_ms <= now_ms);
+}
+
 /** The object's way up to the moment that is looked at. */
 function useWay(which: Clicked, at_ms: number | null, seen: string | null): void {
+    const newest = useRef(new Newest());
     useEffect(() => {
         const end_ms = at_ms ?? (seen === null ? Date.now() : msOf(seen));
-        askWay(which.stream, which.name, end_ms - WAY_MS, end_ms + 1000)
-            .then((places) => place.view?.showStill('ways', wayOf(places)))
-            .catch(() => undefined); // the card says what is known, with or without a way
+        const last_ms = at_ms ?? end_ms + 1000;
+        const ask = async (): Promise<void> => {
+            const places = await askWay(which.stream, which.name, end_ms - WAY_MS, last_ms);
+            if (isShown(which, at_ms)) place.view?.showStill('ways', wayOf(places));
+        };
+        newest.current.ask(() => ask().catch(() => undefined)); // the card says what is known, with or without a way
     }, [which.stream, which.name, at_ms, seen]);
     useEffect(() => () => place.view?.showStill('ways', wayOf([])), [which.stream, which.name]);
 }

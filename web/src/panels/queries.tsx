@@ -4,6 +4,7 @@ import { useState } from 'preact/hooks';
 import { app, type Chosen } from '../app';
 import { toggle } from '../choosing';
 import { countsOf, courses } from '../courses';
+import { recording } from '../data/recorded';
 import { selectOf } from '../data/statement';
 import { useStore } from '../data/store';
 import { sayDuration, sayNumber } from '../data/times';
@@ -51,9 +52,9 @@ function Hour({ name }: { name: string }): JSX.Element | null {
 }
 
 function QueryRow({ query, chosen }: { query: QueryState; chosen: Chosen | undefined }): JSX.Element {
-    const isNow = useStore(app, (one) => one.at_ms === null);
+    const isNow = useStore(app, (one) => one.at_ms === null) || recording !== null;
     const isWell = query.state === 'registered';
-    const count = chosen === undefined ? query.members : chosen.members.length;
+    const count = chosen !== undefined ? chosen.members.length : isNow ? query.members : null;
     const press = (): void => {
         if (chosen === undefined || !hasJustChosen()) toggle(query.name);
     };

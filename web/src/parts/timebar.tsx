@@ -1,7 +1,7 @@
-// The line of time below the map: now, or a moment of the past, which can play.
+// The line of time below the map: now, or a moment of the past, from which it can be replayed.
 import type { JSX, TargetedEvent } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { app, latest_ms } from '../app';
+import { app, latest_ms, say } from '../app';
 import { recording } from '../data/recorded';
 import { useStore } from '../data/store';
 import {
@@ -15,7 +15,7 @@ import {
     sayZone,
     zoneShown,
 } from '../data/times';
-import { goTo, sayWhere } from '../moments';
+import { goTo, sayWhere, SPEEDS, startReplay } from '../moments';
 
 const LIVE_SPANS: [string, number][] = [
     ['10 min', 10 * MINUTE_MS],
@@ -29,7 +29,7 @@ const SPANS: [string, number][] =
     recording === null ? LIVE_SPANS : [['all', Date.parse(recording.until) - Date.parse(recording.since)]];
 const END = recording === null ? 'Now' : 'End';
 const STEPS = 240;
-const PLAY_MS = 700;
+const SPEED = 60; // a minute in a second
 
 /** The newest time that there is, of a report its end; null before the first fix. */
 const newest_ms = (): number | null => (recording === null ? latest_ms() : Date.parse(recording.until));
@@ -50,18 +50,18 @@ function spanWith(chosen_ms: number, at_ms: number | null, end_ms: number): numb
     return SPANS.find(([, ms]) => ms >= needed_ms)?.[1] ?? Math.ceil(needed_ms / DAY_MS) * DAY_MS;
 }
 
-/** Plays: every so often a step further, until now is reached. */
-function usePlay(isPlaying: boolean, stop: () => void, step_ms: number): void {
+/** Replays while it is wanted; from the moment on that is looked at, also when that is chosen meanwhile. */
+function useReplay(isPlaying: boolean, speed: number, stop: () => void): void {
+    const chosen = useRef(speed);
+    chosen.current = speed;
     useEffect(() => {
         if (!isPlaying) return undefined;
-        const timer = setInterval(() => {
-            const next = (app.get().at_ms ?? Date.now()) + step_ms;
-            const end = newest_ms() ?? Date.now();
-            if (next >= end) stop();
-            goTo(next >= end ? null : next);
-        }, PLAY_MS);
-        return () => clearInterval(timer);
-    }, [isPlaying, step_ms]);
+        return startReplay(
+            () => chosen.current,
+            () => newest_ms() ?? Date.now(),
+            stop,
+        );
+    }, [isPlaying]);
 }
 
 /** The moment in writing. What somebody types stays as it is until he is done, whatever comes from the server. */
@@ -139,6 +139,23 @@ function Span({ span_ms, onChange }: { span_ms: number; onChange: (span_ms: numb
     );
 }
 
+function Speed({ speed, onChange }: { speed: number; onChange: (speed: number) => void }): JSX.Element {
+    return (
+        <select
+            aria-label="Speed of the replay"
+            title="How many times as fast as it was the past is replayed"
+            value={speed}
+            onChange={(event) => onChange(Number(event.currentTarget.value))}
+        >
+            {SPEEDS.map((one) => (
+                <option key={one} value={one}>
+                    {one}×
+                </option>
+            ))}
+        </select>
+    );
+}
+
 function NowButton({ isNow, onClick }: { isNow: boolean; onClick: () => void }): JSX.Element {
     return (
         <button class={isNow ? 'now on' : 'now'} aria-pressed={isNow} onClick={onClick}>
@@ -154,9 +171,12 @@ export function TimeBar(): JSX.Element {
     const [isPlaying, setPlaying] = useState(false);
     const end_ms = useEnd(at_ms);
     const span_ms = spanWith(chosen_ms, at_ms, end_ms);
-    usePlay(isPlaying, () => setPlaying(false), span_ms / STEPS);
+    const [speed, setSpeed] = useState(SPEED);
+    useReplay(isPlaying, speed, () => setPlaying(false));
     const play = (): void => {
         if (!isPlaying && at_ms === null) goTo(end_ms - span_ms);
+        if (isPlaying) sayWhere();
+        else say(`Replaying ${speed} times as fast as it was.`);
         setPlaying(!isPlaying);
     };
     const goNow = (): void => {
@@ -169,9 +189,10 @@ export function TimeBar(): JSX.Element {
     };
     return (
         <div class={at_ms === null ? 'timebar' : 'timebar past'} role="group" aria-label="Time">
-            <button onClick={play} aria-label={isPlaying ? 'Pause' : 'Play the past'}>
+            <button onClick={play} title="Replay" aria-label={isPlaying ? 'Pause' : 'Play the past'}>
                 {isPlaying ? '❚❚' : '►'}
             </button>
+            <Speed speed={speed} onChange={setSpeed} />
             <Slider at_ms={at_ms} end_ms={end_ms} span_ms={span_ms} />
             <Span span_ms={span_ms} onChange={setSpan} />
             <Moment at_ms={at_ms} />
