@@ -108,6 +108,12 @@ jars/python/.complete: pom-python.xml requirements/jars-python.sha256 | prefligh
 	@rm -r jars/python/org jars/python/META-INF jars/python/*.jar && chmod +x jars/python/3.14/bin/*
 	@touch $@
 
+# Spark's classes as a JVM of tests has them at once. Any of our sessions makes them; those of another Spark are no use.
+build/spark-classes.jsa: $(VENV)/.ready jars/.complete tests/kit/jvm.py
+	@echo "setup: build/spark-classes.jsa (so that JVMs of tests start in less time)"
+	@$(BIN)/python -m tests.kit.jvm >/dev/null
+	@touch $@
+
 # The page that `fairway serve` gives out: made anew when its sources or its lock have changed. An image has no sources of it.
 PAGE := st_common/server/page_files
 PAGE_SOURCES := $(shell find web/src -type f 2>/dev/null) web/build.mjs web/tsconfig.json
@@ -189,7 +195,7 @@ test-random: $(VENV)/.ready ## laws over cases that nobody has tried, each its s
 	@HYPOTHESIS_PROFILE=random $(PYTEST) $(SIDE_BY_SIDE) --hypothesis-seed=$(SEED) --law-seconds=$(LAW_SECONDS) -m hypothesis tests/laws $(ARGS)
 
 .PHONY: test-spark
-test-spark: $(VENV)/.ready jars/.complete jars/kafka/.complete jars/spark-kafka/.complete ## what starts Spark, alone or as a cluster
+test-spark: build/spark-classes.jsa jars/kafka/.complete jars/spark-kafka/.complete ## what starts Spark, alone or as a cluster
 	@echo "test: Spark"; $(PYTEST) --numprocesses=2 --dist=loadgroup -m spark tests/spark tests/e2e $(ARGS)
 
 .PHONY: test-browser
@@ -197,11 +203,11 @@ test-browser: $(VENV)/.ready page ## the page in a browser (needs Chromium)
 	@echo "test: the page in a browser"; $(PYTEST) tests/browser $(ARGS)
 
 .PHONY: test-dags
-test-dags: $(VENV)/.ready $(AIRFLOW_VENV)/.ready jars/.complete ## what needs Airflow
+test-dags: build/spark-classes.jsa $(AIRFLOW_VENV)/.ready ## what needs Airflow
 	@echo "test: DAGs, in $(AIRFLOW_VENV)"; $(PYTEST_DAGS) $(ARGS)
 
 .PHONY: test-airflow
-test-airflow: $(VENV)/.ready $(AIRFLOW_VENV)/.ready ## a whole Airflow on PostgreSQL: REST, backfills, kill -9, pages (needs PostgreSQL and Chromium)
+test-airflow: build/spark-classes.jsa $(AIRFLOW_VENV)/.ready ## a whole Airflow on PostgreSQL: REST, backfills, kill -9, pages (needs PostgreSQL and Chromium)
 	@echo "test: Airflow on PostgreSQL"; $(BIN)/python -m pytest tests/airflow $(ARGS)
 
 # Faults and mutants run a copy of the code, or none of it, and pythons install the wheel: the others import what lies here.

@@ -12,10 +12,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.kit.jvm import of_spark
+
 pytest.register_assert_rewrite(
     "tests.kit.laws", "tests.kit.telling"
 )  # before anything imports it
 ROOT = Path(__file__).resolve().parents[1]
+os.environ.setdefault(
+    "SPARK_SUBMIT_OPTS", " ".join(of_spark())
+)  # also of jobs that tests start
 UNDER_CI = bool(os.environ.get("CI"))
 LEFT_OUT = pytest.StashKey[int]()
 """How many laws are not of the tenth that is asked for, or had all their cases in a search before."""
@@ -176,10 +181,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[object]:
     """A session on two cores; what the JVM prints goes to a file."""
     from st_common.config.spark import SparkSettings
     from st_common.spark.session import session
-    from tests.kit.jvm import QUICK_TO_START
     from tests.kit.quick_spark import start_quickly
-
-    os.environ.setdefault("SPARK_SUBMIT_OPTS", " ".join(QUICK_TO_START))
 
     made = session(
         "tests",

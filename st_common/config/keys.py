@@ -208,11 +208,17 @@ def of_table(
     elsewhere: Mapping[str, tuple[str, str]] = MappingProxyType({}),
     given: Mapping[str, Any] = MappingProxyType({}),
 ) -> T:
-    """What a table says, as the dataclass that declares it; see `values_of`. `given` are fields that are no keys."""
+    """What a table says, as the dataclass that declares it; see `values_of`. `given` are fields that are no keys.
+
+    What keys are to each other the dataclass looks at itself, by a WrongError.
+    """
     keys = keys_of(kind)  # type: ignore[arg-type] # a class has a hash
     values = values_of(keys, table, place, elsewhere=elsewhere)
     said = {keys[name].identifier: value for name, value in values.items()}
-    return kind(**given, **said)
+    try:
+        return kind(**given, **said)
+    except WrongError as error:
+        raise place.wrong(str(error), hint=error.hint) from None
 
 
 def values_of(

@@ -279,6 +279,14 @@ class ServerSettings:
     register_s: float = field(default=30.0, metadata=key(_SECONDS))
     register_at_once: int = field(default=4, metadata=key(_AT_ONCE))
 
+    def __post_init__(self) -> None:
+        """Looks at the keys together: an attribution is of some tiles."""
+        if self.tile_attribution is not None and self.tile_url is None:
+            raise WrongError(
+                "tile_attribution is of tiles, and there is no tile_url",
+                hint="name the tiles by tile_url, or leave both out",
+            )
+
     @property
     def tile_origin(self) -> str | None:
         """The origin of the tiles, as a policy of a page names it; None where there are none."""

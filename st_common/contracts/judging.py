@@ -16,11 +16,13 @@ from typing import Any, Literal, Protocol
 from st_common.contracts.rules import Rule
 
 EXAMPLES = 3
-KEPT_OR_NOT: Mapping[str, Any] = {"result_format": "BOOLEAN_ONLY"}
 COUNTED: Mapping[str, Any] = {
     "result_format": "BASIC",
-    "partial_unexpected_count": EXAMPLES,
+    "partial_unexpected_count": 0,
 }
+"""How many rows break a rule; none of them is looked for, which would be a job of Spark for each rule."""
+FOUND: Mapping[str, Any] = {**COUNTED, "partial_unexpected_count": EXAMPLES}
+"""The first rows that break it, too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def results_of(
 
 
 def broken_rows(result: Any) -> float | None:
-    """How many rows break a rule, of a result in the form `COUNTED`; None when it could not be measured."""
+    """How many rows break a rule, of a result in the form `COUNTED` or `FOUND`; None when it could not be measured."""
     outcome = result.result
     count = outcome.get("unexpected_count", outcome.get("observed_value"))
     return None if count is None else float(count)

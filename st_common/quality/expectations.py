@@ -15,6 +15,7 @@ from st_common.contracts import Contract, Rule
 from st_common.contracts.judging import (
     COUNTED,
     EXAMPLES,
+    FOUND,
     Judged,
     Rows,
     batches,
@@ -142,7 +143,7 @@ def _examples(rows: pa.Table, rule: Rule, expectation: dict[str, Any]) -> Sequen
         return found
     name = rows.column_names[0]
     values = rows.group_by(name).aggregate([]).sort_by(name)
-    result = results_of(batch_of(values), [expectation], COUNTED)[rule.name]
+    result = results_of(batch_of(values), [expectation], FOUND)[rule.name]
     listed: list[Any] = result.result["partial_unexpected_list"]
     return listed[:EXAMPLES]
 

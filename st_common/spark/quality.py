@@ -28,7 +28,7 @@ from st_common.contracts import Contract, Rule
 from st_common.contracts.judging import (
     COUNTED,
     EXAMPLES,
-    KEPT_OR_NOT,
+    FOUND,
     Judged,
     batches,
     broken_rows,
@@ -175,9 +175,8 @@ class SparkEngine:
 class FrameRows:
     """Rows of a DataFrame; see `judging.Rows`.
 
-    All rules on columns are judged by one job, keys by one each; a rule in SQL by two, on its own columns, for Great
-    Expectations takes as many as 200 of the rows that it finds. Only of broken rules rows are counted, and examples
-    looked for.
+    All rules on columns are judged and counted by one job, keys by one each; a rule in SQL by two, on its own columns,
+    for Great Expectations takes as many as 200 of the rows that it finds. Only of broken rules examples are looked for.
 
     Attributes:
         frame: the rows.
@@ -193,12 +192,10 @@ class FrameRows:
         """See `Rows`."""
         expectations = {rule.name: self._expectation(rule, contract) for rule in rules}
         by_column = [rule for rule in rules if rule.kind != "sql"]
-        results = self._results(by_column, expectations, KEPT_OR_NOT)
+        results = self._results(by_column, expectations)
         for columns in dict.fromkeys(r.columns for r in rules if r.kind == "sql"):
             own = [r for r in rules if r.kind == "sql" and r.columns == columns]
-            results |= self._results(own, expectations, COUNTED)
-        failed = [rule for rule in by_column if not results[rule.name].success]
-        results |= self._results(failed, expectations, COUNTED)
+            results |= self._results(own, expectations)
         judged = {
             rule.name: self._judged(rule, expectations[rule.name], results[rule.name])
             for rule in rules
@@ -222,13 +219,13 @@ class FrameRows:
         return expectation
 
     def _results(
-        self, rules: Sequence[Rule], expectations: dict[str, Any], form: Any
+        self, rules: Sequence[Rule], expectations: dict[str, Any]
     ) -> dict[str, Any]:
         if not rules:
             return {}
         columns = dict.fromkeys(name for rule in rules for name in rule.columns)
         batch = self._batch(self.frame.select(*columns))
-        return results_of(batch, [expectations[rule.name] for rule in rules], form)
+        return results_of(batch, [expectations[rule.name] for rule in rules], COUNTED)
 
     def _batch(self, frame: DataFrame) -> Any:
         return self.batches.get_batch(batch_parameters={"dataframe": frame})
@@ -259,7 +256,7 @@ class FrameRows:
             query = first_of(expectation["kwargs"]["unexpected_rows_query"])
             return _listed(frame.sparkSession.sql(query, batch=frame))
         values = self._batch(frame.distinct().orderBy(*order))
-        result = results_of(values, [expectation], COUNTED)[rule.name]
+        result = results_of(values, [expectation], FOUND)[rule.name]
         found: list[Any] = result.result["partial_unexpected_list"]
         return found
 

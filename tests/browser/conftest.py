@@ -91,6 +91,7 @@ def _page(
         has_touch=size == "phone",
         locale="en-GB",
         timezone_id=zone,
+        reduced_motion="reduce",  # a frame a second in place of sixty, without a graphics card
     )
     page = context.new_page()
     page.set_default_timeout(TIMEOUT_MS)

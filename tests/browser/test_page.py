@@ -373,7 +373,7 @@ def test_the_server_side_counts_streams_queries_and_rejects(page: Page, served: 
     expect(kinds).to_contain_text("who is inside")
     picture(page, "server")
     page.get_by_label("Show streets on the map").uncheck()
-    until(page, "() => !fairwayPage.place.view.map.getSource('streets')")
+    until(page, "() => !fairwayPage.place.view.map.getSource('layer:streets')")
     drop_all(served)
 
 

@@ -64,6 +64,7 @@ def window(browser: Browser, request: pytest.FixtureRequest) -> Iterator[Page]:
         color_scheme=theme,
         locale="en-GB",
         timezone_id="Europe/Berlin",
+        reduced_motion="reduce",
     )
     page = context.new_page()
     page.set_default_timeout(TIMEOUT_MS)

@@ -84,7 +84,10 @@ def opened(
 ) -> Iterator[tuple[Page, list[str]]]:
     """The page of a home, and what it asked others for; its own errors fail the test."""
     context = browser.new_context(
-        viewport={"width": 1280, "height": 800}, color_scheme=theme, timezone_id="UTC"
+        viewport={"width": 1280, "height": 800},
+        color_scheme=theme,
+        timezone_id="UTC",
+        reduced_motion="reduce",
     )
     page = context.new_page()
     page.set_default_timeout(TIMEOUT_MS)

@@ -77,6 +77,23 @@ def open_at(page: Page, served: Served, seconds: float, more: str = "") -> None:
     until(page, f"() => {FERRY} !== null")
 
 
+def steps_over(page: Page, moments: int) -> list[float]:
+    """Where the ferry is drawn in each frame while the page shows so many moments, in steps of its way."""
+    lons = page.evaluate(
+        f"""() => new Promise(done => {{
+            const lons = [], moments = new Set();
+            const look = () => {{
+                lons.push({FERRY}[0]);
+                moments.add({MOMENT});
+                if (moments.size < {moments}) requestAnimationFrame(look);
+                else done(lons);
+            }};
+            look();
+        }})"""
+    )
+    return [(lon - WEST) / (EAST - WEST) * STEPS for lon in lons]
+
+
 def is_past(address: str) -> bool:
     """Whether it asks about a moment of the past; what is now is asked for side by side."""
     return "at=" in address or "to=" in address
@@ -100,6 +117,7 @@ def test_the_past_is_replayed_at_a_chosen_speed_with_one_request_at_a_time(
     page.on("request", begins)
     page.on("requestfinished", ends)
     page.on("requestfailed", ends)
+    page.emulate_media(reduced_motion="no-preference")
     open_at(page, served, 180)
     expect(page.get_by_text("Nobody was in at")).to_be_visible()
     expect(page.get_by_text("in the hour before")).to_contain_text("+0")
@@ -117,21 +135,13 @@ def test_the_past_is_replayed_at_a_chosen_speed_with_one_request_at_a_time(
     page.get_by_role("button", name="Play the past").click()
     until(page, f"() => {MOMENT} > {when(200).timestamp() * 1000}")
     # Between two moments, a second apart, objects glide.
-    seen = page.evaluate(
-        f"""() => new Promise(done => {{
-            const lons = [], moments = new Set();
-            const look = () => {{
-                lons.push({FERRY}[0]);
-                moments.add({MOMENT});
-                if (moments.size < 12) requestAnimationFrame(look);
-                else done(lons);
-            }};
-            look();
-        }})"""
-    )
+    seen = steps_over(page, 12)
     assert seen == sorted(seen)
-    steps = [(lon - WEST) / (EAST - WEST) * STEPS for lon in seen]
-    assert any(abs(one - round(one)) > 0.01 for one in steps), "between two fixes"
+    assert any(abs(one - round(one)) > 0.01 for one in seen), "between two fixes"
+    page.emulate_media(reduced_motion="reduce")  # who wants that sees them jump
+    steps_over(page, 3)
+    jumps = steps_over(page, 4)
+    assert [one for one in jumps if abs(one - round(one)) > 0.01] == []
     speed.select_option(label="60\N{MULTIPLICATION SIGN}")
     until(page, "() => fairwayPage.app.get().chosen[0].members.length === 1")
     told = page.get_by_role("list", name="Newest changes")

@@ -47,24 +47,29 @@ class Records:
 
 
 def arrive(
-    home: Home, records: Records, *, others: bytes = b"", later_s: int = 0
+    home: Home,
+    *several: Records,
+    others: bytes = b"",
+    later_s: int = 0,
 ) -> None:
     """Puts records into the log, a segment for each quarter of an hour, and stores them as an engine does.
 
     Args:
         home: with the stream's settings.
-        records: of some quarters, all later than what is there.
+        several: records of some quarters, each later than those before and than what is there.
         others: bytes that come with the first of them.
         later_s: so long after they were made they arrive.
     """
     stream = load_streams(home.root / "conf")["taxis"]
-    log, lines = log_for(home, stream), records.lines()
-    quarter = records.at_s // QUARTER_S
-    for each in np.unique(quarter):
-        body = "\n".join(["id,t,x,y,speed,class", *lines[quarter == each], ""])
-        arrival_us = int(records.at_s[quarter == each].max() + 1 + later_s) * 1_000_000
-        log.append(body.encode() + others, arrival_us=arrival_us)
-        others = b""
+    log = log_for(home, stream)
+    for records in several:
+        lines, quarter = records.lines(), records.at_s // QUARTER_S
+        for each in np.unique(quarter):
+            body = "\n".join(["id,t,x,y,speed,class", *lines[quarter == each], ""])
+            newest_s = int(records.at_s[quarter == each].max())
+            arrival_us = (newest_s + 1 + later_s) * 1_000_000
+            log.append(body.encode() + others, arrival_us=arrival_us)
+            others = b""
     archive = Archive(home, stream)
     while archive.batch():
         pass

@@ -13,7 +13,7 @@ from pathlib import Path
 import httpx
 import psutil
 
-from tests.kit.jvm import QUICK_TO_START
+from tests.kit.jvm import of_spark
 from tests.kit.ports import free_port
 
 SPARK_CLASS = Path(sys.executable).with_name("spark-class")
@@ -56,7 +56,7 @@ def daemon(
     places = {
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "JDK_JAVA_OPTIONS": " ".join(QUICK_TO_START),  # of drivers and executors too
+        "JDK_JAVA_OPTIONS": " ".join(of_spark()),  # of drivers and executors too
     }
     with (folder / f"{name}.log").open("wb") as log:
         process = subprocess.Popen(

@@ -1,6 +1,9 @@
 """A shard follows all objects while it judges a query that asks where others are (S7): that does not show."""
 
 from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pyarrow as pa
@@ -28,7 +31,11 @@ from tests.kit import cars
 from tests.kit.cars import told
 from tests.kit.resident import follow_resident
 
-pytestmark = [pytest.mark.spec("S7"), pytest.mark.timeout(300)]
+pytestmark = [
+    pytest.mark.spec("S7"),
+    pytest.mark.timeout(300),
+    pytest.mark.xdist_group("eras"),  # what one shard tells is found once
+]
 CARS = replace(cars.CARS, silence_s=20.0)
 STEPS = (
     "REGISTER QUERY room AS SELECT * FROM cars INSIDE (0, 0, 50, 50)",
@@ -83,6 +90,16 @@ def lived_through(folder, follow, steps=STEPS) -> Home:
     return home
 
 
+@cache
+def told_alone(steps):
+    """What one shard tells of such a home."""
+    with TemporaryDirectory() as folder:
+        home = lived_through(
+            Path(folder), lambda home: run(home, CARS, until_idle=True), steps
+        )
+        return told(home)
+
+
 def drive(home: Home, seconds: range) -> None:
     """Of 40 cars some fall silent."""
     cars.drive(
@@ -110,19 +127,21 @@ def test_eras_come_and_go_with_the_queries_and_do_not_show(
     monkeypatch, tmp_path, shards, seed
 ):
     begun = noting_eras(monkeypatch)
-    alone = lived_through(tmp_path / "a", lambda home: run(home, CARS, until_idle=True))
+    alone = told_alone(STEPS)
     dealt = lived_through(
         tmp_path / "b",
         lambda home: follow_resident(home, CARS, shards=shards, seed=seed),
     )
-    assert told(dealt) == told(alone)
-    assert len(told(alone)) > 100
+    assert told(dealt) == alone
+    assert len(alone) > 100
     near, room = owners_of(["near", "room"], shards).tolist()
     assert [era.following for era in begun] == [{near}, NOBODY, {room}, NOBODY]
 
 
-@pytest.mark.parametrize(("shards", "seed"), [(5, None), (5, 3), (2, 4)])
-@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize(
+    ("shards", "seed", "in_files"),
+    [(5, None, True), (5, 3, False), (2, 4, False), (2, None, True)],
+)
 def test_those_shards_follow_all_objects_that_must(
     monkeypatch, tmp_path, shards, seed, in_files
 ):
@@ -131,16 +150,14 @@ def test_those_shards_follow_all_objects_that_must(
         monkeypatch.setattr(resident_engine, "FILES_FROM_BYTES", 0)
         monkeypatch.setattr(resident_engine, "FILES_FROM_ROWS", 1)
     begun = noting_eras(monkeypatch)
-    alone = lived_through(
-        tmp_path / "a", lambda home: run(home, CARS, until_idle=True), MANY
-    )
+    alone = told_alone(MANY)
     dealt = lived_through(
         tmp_path / "b",
         lambda home: follow_resident(home, CARS, shards=shards, seed=seed),
         MANY,
     )
-    assert told(dealt) == told(alone)
-    assert len(told(alone)) > 100
+    assert told(dealt) == alone
+    assert len(alone) > 100
     sizes = [len(era.following) for era in begun]
     assert max(sizes) == shards, "pairs are judged by all"
     assert sizes[-1] == 0
@@ -153,16 +170,14 @@ def test_shards_that_know_guests_tell_what_one_shard_tells(
     monkeypatch, tmp_path, shards, seed
 ):
     begun = noting_eras(monkeypatch)
-    alone = lived_through(
-        tmp_path / "a", lambda home: run(home, CARS, until_idle=True), GOING
-    )
+    alone = told_alone(GOING)
     dealt = lived_through(
         tmp_path / "b",
         lambda home: follow_resident(home, CARS, shards=shards, seed=seed),
         GOING,
     )
-    assert told(dealt) == told(alone)
-    assert len(told(alone)) > 100
+    assert told(dealt) == alone
+    assert len(alone) > 100
     assert any(era.by_reach for era in begun)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.kit.jvm import QUICK_TO_START
+from tests.kit.jvm import of_spark
 from tests.kit.ports import free_port
 
 PRINTS_MUCH = """
@@ -62,7 +62,7 @@ def started(
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_WORKER_DIR": str(folder / "work"),
         "PYSPARK_PYTHON": sys.executable,
-        "JDK_JAVA_OPTIONS": " ".join(QUICK_TO_START),
+        "JDK_JAVA_OPTIONS": " ".join(of_spark()),
     }
     own["SPARK_MASTER_OPTS"] = (
         f"{own.get('SPARK_MASTER_OPTS', '')} -Dspark.master.rest.port={free_port()}"

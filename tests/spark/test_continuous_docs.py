@@ -14,7 +14,7 @@ from deltalake import DeltaTable
 from typer.testing import CliRunner
 
 from st_common.cli import app
-from tests.kit.jvm import QUICK_TO_START
+from tests.kit.jvm import of_spark
 from tests.kit.kafka_broker import JARS, kafka_broker
 
 pytestmark = [pytest.mark.timeout(900), pytest.mark.spec("S7")]
@@ -124,7 +124,7 @@ def test_the_example_of_kafka_runs(tmp_path):
             env={
                 **os.environ,
                 "PYTHONPATH": str(ROOT),
-                "SPARK_SUBMIT_OPTS": " ".join(QUICK_TO_START),
+                "SPARK_SUBMIT_OPTS": " ".join(of_spark()),
             },
             capture_output=True,
             text=True,

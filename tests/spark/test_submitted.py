@@ -12,7 +12,7 @@ from jobs import load_layer
 from st_common import tables
 from st_common.config.home import Home
 from st_common.contracts import load_contract
-from tests.kit.jvm import QUICK_TO_START
+from tests.kit.jvm import of_spark
 from tests.kit.ports import free_port
 from tests.kit.standalone import cluster_at
 
@@ -30,7 +30,7 @@ def submitted(job, *words, master, given=EXTENDED):
         **os.environ,
         "PYSPARK_PYTHON": sys.executable,
         "SPARK_LOCAL_IP": "127.0.0.1",
-        "JDK_JAVA_OPTIONS": " ".join(QUICK_TO_START),
+        "JDK_JAVA_OPTIONS": " ".join(of_spark()),
     }
     spark = ("--master", master, "--jars", JARS, "--driver-memory", "1g", *given)
     return subprocess.run(

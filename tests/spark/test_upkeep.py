@@ -234,8 +234,8 @@ def test_days_replaced_by_both_engines_beside_the_upkeep_lose_no_commit(
     with ThreadPoolExecutor(3) as pool:
         beside = pool.submit(keeps)
         racing = [
-            pool.submit(replaces, by_spark, (0, 1, 2), 12),
-            pool.submit(replaces, tables.replace, (3, 4, 5), 90),
+            pool.submit(replaces, by_spark, (0, 1, 2), 6),
+            pool.submit(replaces, tables.replace, (3, 4, 5), 45),
         ]
         try:
             for one in racing:
@@ -247,8 +247,8 @@ def test_days_replaced_by_both_engines_beside_the_upkeep_lose_no_commit(
     wanted = pa.concat_tables(list(last.values())).sort_by(order)
     assert tables.read(path).sort_by(order).equals(wanted)
     history = DeltaTable(path).history()
-    assert [one["operation"] for one in history].count("WRITE") >= 12
-    assert tables.version(path) >= 102
+    assert [one["operation"] for one in history].count("WRITE") >= 6
+    assert tables.version(path) >= 51
     assert len(history) == tables.version(path) + 1
 
 

@@ -87,12 +87,10 @@ def broken(data: DataCheck) -> dict[str, str]:
 def base(tmp_path_factory: pytest.TempPathFactory) -> Home:
     """A home with nine weeks of usual days, and a contract that was proposed before the last month."""
     home = new_home(tmp_path_factory.mktemp("town"))
-    for day in days(FIRST, MONTH):
-        arrive(home, town_day(day))
+    arrive(home, *map(town_day, days(FIRST, MONTH)))
     pass_midnight(home, MONTH)
     proposed(home)
-    for day in days(MONTH, BAD):
-        arrive(home, town_day(day))
+    arrive(home, *map(town_day, days(MONTH, BAD)))
     pass_midnight(home, BAD)
     return home
 
@@ -229,8 +227,7 @@ def test_a_bad_day_is_told_by_the_report_an_alert_and_the_state_of_the_task(
 
 def test_taxis_that_rest_at_one_place_as_they_do_are_no_fault(tmp_path: Path) -> None:
     home = new_home(tmp_path)
-    for day in days(FIRST, MONTH):
-        arrive(home, town_day(day, yard=0))
+    arrive(home, *(town_day(day, yard=0) for day in days(FIRST, MONTH)))
     rules = {rule.name: rule.maximum for rule in proposed(home).rules}
     assert rules["frozen_objects"] is not None
     for day in days(MONTH - timedelta(days=7), MONTH):
@@ -246,9 +243,7 @@ def weekday_home(tmp_path: Path) -> Home:
     """Three weeks of a stream that never runs on Sundays, and a Monday on which nothing came."""
     home = new_home(tmp_path)
     end = FIRST + timedelta(weeks=3)
-    for day in days(FIRST, end):
-        if day.weekday() != 6:
-            arrive(home, two_hours(day))
+    arrive(home, *(two_hours(day) for day in days(FIRST, end) if day.weekday() != 6))
     pass_midnight(home, end)
     return home
 
@@ -277,9 +272,8 @@ def test_a_day_that_is_missing_from_a_replayed_file_is_due_and_none_after_its_en
     home = new_home(tmp_path)
     missing, end = date(2024, 2, 1), FIRST + timedelta(weeks=4)
     there = [day for day in days(FIRST, end) if day != missing]
-    for day in there:
-        # The file of last year: it arrives a year later, day after day.
-        arrive(home, two_hours(day), later_s=366 * 86_400)
+    # The file of last year: it arrives a year later, day after day.
+    arrive(home, *map(two_hours, there), later_s=366 * 86_400)
     pass_midnight(home, end)
     contract = proposed(home)
     assert contract.is_promised(missing)

@@ -762,3 +762,7 @@ def test_a_number_is_no_address_of_tiles_and_nothing_names_nobody(place):
         file.write_text(f"[server]\n{key} = {wrong}\n")
         with pytest.raises(ConfigError, match=f"{key} = "):
             application(place, version="0")
+    file.write_text('[server]\ntile_attribution = "Me"\n')
+    with pytest.raises(ConfigError, match="there is no tile_url") as told:
+        application(place, version="0")
+    assert "operations.toml" in told.value.message

@@ -4,13 +4,16 @@ import concurrent.futures
 import contextlib
 import json
 import os
+import re
 import time
+from urllib.parse import parse_qsl, urlsplit
 
 import httpx
 import psutil
 import pytest
 
 from st_common.config.home import Home
+from st_common.server.endpoints import ENDPOINTS
 from st_common.server.installation import Installation
 from tests.kit.server_http import served
 
@@ -75,6 +78,14 @@ LONG = [
     ("GET", f"/v1/objects?stream=ships&where={AND_SO_ON}", "", "read"),
     ("POST", "/page/check", f"{QUERY} WHERE {AND_SO_ON}", "ask"),
 ]
+ONE_OF_EACH = [
+    *({kind: (method, path, body, kind) for method, path, body, kind in LONG}.values()),
+    LONG[3],  # by a parameter
+    LONG[
+        12
+    ],  # by the length of a text, where a short one is answered by the server itself
+]
+"""For each kind a request, as all of a kind go the same way; see the test of what is declared."""
 
 
 def asked(client, method, path, body, **how):
@@ -104,6 +115,26 @@ def until(is_so):
     while not is_so():
         assert time.monotonic() < end_s
         time.sleep(0.05)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "body", "kind"), LONG, ids=lambda v: str(v)[:24]
+)
+def test_what_computes_is_declared_to_be_answered_by_a_process(
+    method, path, body, kind
+):
+    (one,) = (
+        each
+        for each in ENDPOINTS
+        if each.method == method
+        and re.fullmatch(re.sub(r"{[^}]*}", "[^/]+", each.path), urlsplit(path).path)
+    )
+    given = [
+        one.apart_with[name]
+        for name, _ in parse_qsl(urlsplit(path).query)
+        if name in one.apart_with
+    ]
+    assert kind in (one.apart_if_long, *(given or [one.apart]))
 
 
 def test_what_takes_too_long_is_ended_and_fixes_are_taken_meanwhile(place):
@@ -225,7 +256,7 @@ def test_bytes_and_what_json_does_not_have_come_as_text(place):
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "kind"), LONG, ids=lambda v: str(v)[:24]
+    ("method", "path", "body", "kind"), ONE_OF_EACH, ids=lambda v: str(v)[:24]
 )
 def test_whatever_computes_is_ended_in_time_and_the_next_is_answered(
     place, method, path, body, kind
@@ -247,7 +278,7 @@ def test_whatever_computes_is_ended_in_time_and_the_next_is_answered(
 
 
 @pytest.mark.parametrize(
-    ("method", "path", "body", "kind"), LONG, ids=lambda v: str(v)[:24]
+    ("method", "path", "body", "kind"), ONE_OF_EACH, ids=lambda v: str(v)[:24]
 )
 def test_whatever_computes_ends_when_whoever_asked_is_gone(
     place, method, path, body, kind

@@ -15,7 +15,7 @@ MODULES = sorted((ROOT / "st_common").rglob("*.py"))
 FUNCTIONS = ast.FunctionDef | ast.AsyncFunctionDef
 
 # What the library may have. It is to shrink: lower these with it. Who raises one says in that commit what is worth it.
-MOST_MODULES, MOST_LINES = 1_138, 174_198
+MOST_MODULES, MOST_LINES = 1_138, 174_212
 SMALL_MODULE, MOST_SMALL_ALONE = 60, 60
 
 

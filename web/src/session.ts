@@ -14,6 +14,7 @@ const LIVE_MS = 1000;
 const COURSES_MS = 5000;
 export const PAST_MS = 600; // how long objects glide to a moment that was chosen
 
+const wantsStill = matchMedia('(prefers-reduced-motion: reduce)'); // objects are where they are known to be, at once
 const cursors = new Map<string, string>();
 let firstLayer: string | null = null;
 let fitted: 'no' | 'layers' | 'yes' = 'no'; // what the map was brought to, at first
@@ -112,7 +113,7 @@ function takeObjects(name: string, news: ReturnType<typeof unpackPositions>, tak
     const view = place.view!;
     const objects = view.streams.get(name) ?? new Objects();
     view.streams.set(name, objects);
-    objects.take(news, performance.now(), takes_ms);
+    objects.take(news, performance.now(), wantsStill.matches ? 0 : takes_ms);
     if (news.isWhole) {
         showMarks();
         view.draw();

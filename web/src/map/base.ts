@@ -82,6 +82,9 @@ function drawings(theme: Theme): Drawn[] {
     ];
 }
 
+/** Begins the names of the sources of layers, whatever these are called. */
+export const LAYER = 'layer:';
+
 /** The style of the map: the ground, and the layers that are shown; all areas lie below all lines, of whatever layer. */
 export function styleOf(layers: LayerState[], theme: Theme, ground: GroundStyle): StyleSpecification {
     const drawn = drawings(theme).flatMap(({ id, ...how }) =>
@@ -89,7 +92,7 @@ export function styleOf(layers: LayerState[], theme: Theme, ground: GroundStyle)
             (layer) =>
                 ({
                     id: `${id}:${layer.name}`,
-                    source: layer.name,
+                    source: LAYER + layer.name,
                     'source-layer': 'features',
                     ...how,
                 }) as LayerSpecification,
@@ -97,7 +100,10 @@ export function styleOf(layers: LayerState[], theme: Theme, ground: GroundStyle)
     );
     return {
         version: 8,
-        sources: { ...ground.sources, ...Object.fromEntries(layers.map((layer) => [layer.name, sourceOf(layer)])) },
+        sources: {
+            ...ground.sources,
+            ...Object.fromEntries(layers.map((layer) => [LAYER + layer.name, sourceOf(layer)])),
+        },
         layers: [...ground.layers, ...drawn],
         transition: { duration: 0, delay: 0 },
     };

@@ -14,7 +14,7 @@ import 'maplibre-gl/dist/maplibre-gl.css';
 import type { Objects } from '../data/live';
 import { addressOfPart } from '../data/recorded';
 import type { Box, LayerState, Place } from '../data/types';
-import { recordedTile, styleOf } from './base';
+import { LAYER, recordedTile, styleOf } from './base';
 import { MAP_COLOURS, QUERY_COLOURS, type Theme } from './colours';
 import { groundStyle, TILES, type Ground } from './ground';
 import { hasRoomForArrows, movingLayers, type Marked } from './objects';
@@ -202,16 +202,15 @@ export class MapView {
 
     /** The feature of a layer at a place of the screen, the highest of those that lie there. */
     featureAt(x: number, y: number): ClickedFeature | null {
-        const layers = new Set(this.layers.map((one) => one.name));
         const found = this.map
             .queryRenderedFeatures([
                 [x - 3, y - 3],
                 [x + 3, y + 3],
             ])
-            .find((one) => layers.has(one.source));
+            .find((one) => one.source.startsWith(LAYER));
         return found === undefined
             ? null
-            : { layer: found.source, geometry: found.geometry.type, properties: found.properties };
+            : { layer: found.source.slice(LAYER.length), geometry: found.geometry.type, properties: found.properties };
     }
 
     placeOf(which: Clicked): Place | null {

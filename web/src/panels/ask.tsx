@@ -72,13 +72,14 @@ function Tools({ state }: { state: Asking }): JSX.Element {
     );
 }
 
+const PRESS = matchMedia('(pointer: coarse)').matches ? 'Tap' : 'Click';
 const HOW: Record<string, string> = {
-    rectangle: 'Click a corner on the map, then the opposite one, or drag from one to the other.',
-    circle: 'Click the centre on the map, then how far it reaches, or drag.',
-    polygon: 'Click corner by corner; click the first one again to close it.',
-    corridor: 'Click along the line; click its end again when it is done.',
-    point: 'Click a place on the map.',
-    object: 'Click an object on the map, or find it by its name:',
+    rectangle: `${PRESS} a corner on the map, then the opposite one, or drag from one to the other.`,
+    circle: `${PRESS} the centre on the map, then how far it reaches, or drag.`,
+    polygon: `${PRESS} corner by corner, and the first one again to close it.`,
+    corridor: `${PRESS} along the line, and its end again when it is done.`,
+    point: `${PRESS} a place on the map.`,
+    object: `${PRESS} an object on the map, or find it by its name:`,
 };
 
 function Hint({ state }: { state: Asking }): JSX.Element | null {
