@@ -22,18 +22,21 @@ pytestmark = [pytest.mark.slow, pytest.mark.timeout(600), pytest.mark.spec("P10"
 def served(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The process over the sample that comes along, and its address; its folders are below `tmp_path`."""
     argv = [sys.executable, "-m", "st_common.cli", "try", "sample:ships", QUERY]
-    process = subprocess.Popen(
-        [*argv, "--page", "--port", "0", "--speed", "1200"],
-        cwd=ROOT,
-        env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
+    said = tmp_path / "said"
+    with said.open("wb") as file:
+        process = subprocess.Popen(
+            [*argv, "--page", "--port", "0", "--speed", "1200"],
+            cwd=ROOT,
+            env={**os.environ, "TMPDIR": str(tmp_path), "PYTHONUNBUFFERED": "1"},
+            stdout=subprocess.PIPE,
+            stderr=file,
+            text=True,
+        )
     assert process.stdout is not None
-    address = re.fullmatch(r"http://127\.0\.0\.1:\d+\n", process.stdout.readline())
-    assert address is not None, "the address is told first"
     try:
+        first = process.stdout.readline()
+        address = re.fullmatch(r"http://127\.0\.0\.1:\d+\n", first)
+        assert address is not None, f"{first!r} is no address; {said.read_text()}"
         yield process, address[0].strip()
     finally:
         if process.poll() is None:
