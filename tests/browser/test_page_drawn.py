@@ -192,11 +192,9 @@ def test_a_day_without_fixes_says_so_and_leads_to_the_newest_day(
     open_page(page, served)
     draw(page, "Rectangle", (WEST, STREET - 0.001), (EAST, STREET + 0.001))
     page.get_by_label("What it would have told").select_option("before")
-    expect(page.get_by_text("vehicles has no fix from 2026-06-19")).to_be_visible(
-        timeout=60_000
-    )
+    expect(page.get_by_text("vehicles has no fix from 2026-06-19")).to_be_visible()
     page.get_by_role("button", name="ask about 2026-06-20").click()
-    expect(page.get_by_test_id("told")).to_contain_text("ferry", timeout=60_000)
+    expect(page.get_by_test_id("told")).to_contain_text("ferry")
 
 
 def test_the_coordinates_under_the_pointer_are_told_and_copied(

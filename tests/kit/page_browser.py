@@ -2,8 +2,8 @@
 
 from playwright.sync_api import Page
 
-TIMEOUT_MS = 60_000
-"""Of whatever is waited for: enough on a machine that is busy."""
+TIMEOUT_MS = 180_000
+"""Of whatever is waited for: enough on a machine that is busy, where what answers gives way to what draws."""
 
 
 def until(page: Page, script: str) -> None:

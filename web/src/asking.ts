@@ -24,8 +24,10 @@ export function startAsking(): void {
             ended_ms = performance.now();
             asking.set({ isDrawing: false });
         });
+        const { tool, shape } = asking.get();
+        if (tool !== null && shape === null) take(tool); // somebody was faster than the map
     };
-    map.once('idle', begin);
+    map.once('style.load', begin); // not when all tiles are there, for which a click does not wait
     followNewest();
     followDay();
 }
